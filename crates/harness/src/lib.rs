@@ -1,0 +1,1 @@
+//! What an agent can be asked and what it reports.

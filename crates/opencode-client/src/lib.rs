@@ -1,0 +1,1 @@
+//! Talks to an OpenCode server, or reads its database.

@@ -1,0 +1,1 @@
+//! OpenCode's own messages as types, and their translation to observations.

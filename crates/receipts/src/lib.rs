@@ -1,0 +1,1 @@
+//! What happened in a turn: the pure receipt and usage folds.

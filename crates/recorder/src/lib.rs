@@ -1,0 +1,1 @@
+//! Drives and watches agents and records what they did, exactly once.

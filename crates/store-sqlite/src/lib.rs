@@ -1,0 +1,1 @@
+//! The storage traits on SQLite.

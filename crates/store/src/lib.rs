@@ -1,0 +1,1 @@
+//! What may be asked of storage: traits, errors, the strict memory model and the conformance suite.

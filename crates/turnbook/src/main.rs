@@ -1,0 +1,3 @@
+//! The program: arguments, configuration, wiring and printing.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! JSON kept byte for byte beside its typed view.

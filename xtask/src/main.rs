@@ -1,0 +1,3 @@
+//! Every workflow of the repository: `cargo xtask …`.
+
+fn main() {}
