@@ -1,0 +1,8 @@
+//! The receipt fold of one thread.
+
+/// placeholder
+#[derive(Debug)]
+pub struct Thread;
+/// placeholder
+#[derive(Debug)]
+pub struct Keep;
