@@ -1,0 +1,67 @@
+//! Do the papers beside the code tell the truth?
+
+use crate::{VERBS, tree::File, violation::Violation};
+
+/// The file that explains every verb.
+const GUIDE: &str = "CONTRIBUTING.md";
+
+/// Every verb is explained to contributors.
+pub(super) fn the_verbs_are_documented(files: &[File]) -> Vec<Violation> {
+    let guide = files.iter().find(|file| file.path == GUIDE).map_or("", |file| &file.text);
+    VERBS
+        .iter()
+        .filter(|verb| {
+            let call = format!("cargo xtask {}", verb.name);
+            !guide.contains(&format!("{call}`")) && !guide.contains(&format!("{call} "))
+        })
+        .map(|verb| Violation {
+            place: GUIDE.to_owned(),
+            what: format!("does not explain `cargo xtask {}`", verb.name),
+        })
+        .collect()
+}
+
+/// No npm lock file binds a reader of this repository to the registry of its writer.
+pub(super) fn package_locks_name_no_host(files: &[File]) -> Vec<Violation> {
+    files
+        .iter()
+        .filter(|file| file.name() == "package-lock.json" && file.text.contains("\"resolved\""))
+        .map(|file| Violation {
+            place: file.path.clone(),
+            what: "has `resolved` addresses: write it with `omit-lockfile-registry-resolved`"
+                .to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::tests::found;
+
+    #[test]
+    fn a_verb_that_no_paper_explains_is_found() {
+        let told: Vec<String> = VERBS
+            .iter()
+            .filter(|verb| verb.name != "bench")
+            .map(|verb| format!("`cargo xtask {}`\n", verb.name))
+            .collect();
+        assert_eq!(
+            found(the_verbs_are_documented, &[("CONTRIBUTING.md", &told.concat())]),
+            ["CONTRIBUTING.md: does not explain `cargo xtask bench`"]
+        );
+    }
+
+    #[test]
+    fn a_lock_file_with_addresses_is_found() {
+        let files = [
+            ("a/package-lock.json", r#"{ "resolved": "https://example.org/a.tgz" }"#),
+            ("b/package-lock.json", r#"{ "integrity": "sha512-" }"#),
+        ];
+        assert_eq!(
+            found(package_locks_name_no_host, &files),
+            ["a/package-lock.json: has `resolved` addresses: write it with \
+                 `omit-lockfile-registry-resolved`"]
+        );
+    }
+}
