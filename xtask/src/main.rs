@@ -21,6 +21,8 @@ mod tidy;
 mod tree;
 mod violation;
 
+use std::process::ExitCode;
+
 use anyhow::bail;
 
 /// One workflow: how it is called, what it does, and the function that does it.
@@ -107,10 +109,20 @@ const VERBS: &[Verb] = &[
     Verb { name: "help", arguments: "", about: "Print this list.", run: help::run },
 ];
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            process::complain(format_args!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> anyhow::Result<()> {
+    match arguments {
         [] | ["-h" | "--help"] => help::run(&[]),
         [name, rest @ ..] => match VERBS.iter().find(|verb| verb.name == *name) {
             Some(verb) => (verb.run)(rest),

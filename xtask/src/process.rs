@@ -70,6 +70,11 @@ pub(crate) fn say(line: impl Display) {
     writeln!(std::io::stdout(), "{line}").ok();
 }
 
+/// Prints one line about a failure, apart from what the verb prints.
+pub(crate) fn complain(line: impl Display) {
+    writeln!(std::io::stderr(), "{line}").ok();
+}
+
 /// The command as a person would type it, with the variables that it adds.
 fn line(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {

@@ -23,6 +23,7 @@ const RULES: &[Rule] = &[
     source::every_crate_inherits_the_lints,
     words::no_word_is_forbidden,
     paper::the_verbs_are_documented,
+    paper::every_link_leads_somewhere,
     paper::package_locks_name_no_host,
 ];
 

@@ -21,6 +21,36 @@ pub(super) fn the_verbs_are_documented(files: &[File]) -> Vec<Violation> {
         .collect()
 }
 
+/// Every link from one paper to a file of the repository leads somewhere.
+pub(super) fn every_link_leads_somewhere(files: &[File]) -> Vec<Violation> {
+    files
+        .iter()
+        .filter(|file| file.ending() == "md")
+        .flat_map(|file| links(file).map(move |link| (file, link)))
+        .filter(|(file, link)| {
+            let path = match file.folder() {
+                "" => (*link).to_owned(),
+                folder => format!("{folder}/{link}"),
+            };
+            !files.iter().any(|target| target.path == path)
+        })
+        .map(|(file, link)| Violation {
+            place: file.path.clone(),
+            what: format!("links to `{link}`, which is no file of the repository"),
+        })
+        .collect()
+}
+
+/// The targets of the Markdown links of a file, without addresses and without their fragments.
+fn links(file: &File) -> impl Iterator<Item = &str> {
+    file.text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .filter_map(|(target, _)| target.split('#').next())
+        .filter(|target| !target.is_empty() && !target.contains("://"))
+}
+
 /// No npm lock file binds a reader of this repository to the registry of its writer.
 pub(super) fn package_locks_name_no_host(files: &[File]) -> Vec<Violation> {
     files
@@ -49,6 +79,21 @@ mod tests {
         assert_eq!(
             found(the_verbs_are_documented, &[("CONTRIBUTING.md", &told.concat())]),
             ["CONTRIBUTING.md: does not explain `cargo xtask bench`"]
+        );
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found() {
+        let files = [
+            ("README.md", "[a](docs/a.md) [b](docs/b.md#part) [c](https://example.org) [d](#d)\n"),
+            ("docs/a.md", "[b](b.md)\n"),
+        ];
+        assert_eq!(
+            found(every_link_leads_somewhere, &files),
+            [
+                "README.md: links to `docs/b.md`, which is no file of the repository",
+                "docs/a.md: links to `b.md`, which is no file of the repository",
+            ]
         );
     }
 
