@@ -5,6 +5,21 @@ use crate::{
     usage,
 };
 
+/// One workspace of the repository.
+struct Workspace {
+    /// Its `Cargo.toml`, from the top folder.
+    manifest: &'static str,
+    /// The features that it is checked with, as arguments of cargo.
+    features: &'static [&'static str],
+}
+
+/// Every workspace of the repository.
+const WORKSPACES: [Workspace; 2] = [
+    Workspace { manifest: "Cargo.toml", features: &["--all-features"] },
+    // The default feature builds libFuzzer with a C++ compiler, which a check can do without.
+    Workspace { manifest: "fuzz/Cargo.toml", features: &["--no-default-features"] },
+];
+
 /// Checks formatting, clippy on every target, and the docs; a warning is an error.
 ///
 /// # Errors
@@ -14,17 +29,18 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
     if !arguments.is_empty() {
         return Err(usage("lint", arguments));
     }
-    run_command(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run_command(&mut cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    for workspace in WORKSPACES {
+        let manifest = ["--manifest-path", workspace.manifest];
+        run_command(cargo(&["fmt", "--all", "--check"]).args(manifest))?;
+        run_command(
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked"])
+                .args(manifest)
+                .args(workspace.features)
+                .args(["--", "-D", "warnings"]),
+        )?;
+    }
     run_command(
-        cargo(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
+        cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--locked"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
     )
 }
