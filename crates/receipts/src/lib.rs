@@ -25,5 +25,5 @@ pub use observation::{
     Lineage, Message, Observation, Owner, Prompt, Tools,
 };
 pub use receipt::{Completion, Fact, FactBody, Output, Receipt, Status};
-pub use thread::{Keep, Thread};
+pub use thread::Thread;
 pub use usage::{Counter, Counters, Decrease, Sum, Usage, Usd};

@@ -142,7 +142,9 @@ pub struct Answer {
     pub parent: Option<MessageId>,
     /// When it was closed, by the harness's clock.
     pub completed: Option<UnixMillis>,
-    /// How it ended, as far as the message itself says.
+    /// Why the model stopped, as the harness stored it; may be stale where `ending` says more.
+    pub finish: Option<Finish>,
+    /// What beside the model's reason ended it.
     pub ending: Ending,
     /// Its tool calls.
     pub tools: Tools,
@@ -171,13 +173,11 @@ pub enum AnswerRole {
     Summary,
 }
 
-/// How an answer ended, as far as the message itself says.
+/// What beside the model's own reason ended an answer; it beats that reason (rule F4).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ending {
-    /// Nothing is said yet, or never will be.
-    None,
-    /// The model gave this reason.
-    Finish(Finish),
+    /// Nothing else.
+    Plain,
     /// A value in the shape that was asked for, as canonical JSON.
     Structured(Box<str>),
     /// It was aborted.

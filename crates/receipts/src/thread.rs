@@ -1,8 +1,519 @@
-//! The receipt fold of one thread.
+//! What do all sightings of one history add up to? The fold of one thread (ledger.md 4).
+//!
+//! Every message stands at its [`Place`] in one order. An answer belongs to the turn of the prompt
+//! that drove it; a prompt that the harness put in belongs to the turn of the answer before it
+//! (rule F1). Both are kept up to date with each observation, by looking only at what stands next
+//! to the observed message, so that the cost of an observation does not grow with the history.
 
-/// placeholder
+mod announce;
+mod attribution;
+mod merge;
+mod order;
+mod turn;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use order::Place;
+use turn::{NoReply, Slot, Surroundings, Turn};
+
+use crate::{
+    gap::Gap,
+    id::{MessageId, ThreadId, TurnId},
+    observation::{Answer, Body, Kind, Lineage, Message, Observation, Owner, Prompt},
+    receipt::{Fact, Receipt, Status},
+    usage::Usage,
+};
+
+/// A prompt as it stands in the thread.
 #[derive(Debug)]
-pub struct Thread;
-/// placeholder
+struct PromptNode {
+    prompt: Prompt,
+    place: Place,
+    /// The turn that it drives.
+    root: TurnId,
+}
+
+/// Everything that is known under one message id.
+#[derive(Debug, Default)]
+struct Node {
+    prompt: Option<PromptNode>,
+    answer: Option<usize>,
+    /// Answers that name this id as their prompt.
+    answered_by: BTreeSet<usize>,
+}
+
+/// What stands at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Prompt,
+    Answer(usize),
+}
+
+/// The fold of one harness's history of one thread.
+///
+/// # Contract
+///
+/// The receipts depend only on the set of observed messages and the last known owner, not on the
+/// order, repetition or batching of the observations (rule L11). An attempt whose end was given
+/// out by [`Thread::take_facts`] never changes its status (rule F5). No input panics.
 #[derive(Debug)]
-pub struct Keep;
+pub struct Thread {
+    id: ThreadId,
+    owner: Owner,
+    nodes: HashMap<MessageId, Node>,
+    slab: Vec<Slot>,
+    /// Slots of forgotten answers, to be used again.
+    free: Vec<usize>,
+    order: BTreeMap<Place, Entry>,
+    answers: BTreeMap<Place, usize>,
+    /// Prompts that may belong to another's turn.
+    generated: BTreeSet<Place>,
+    /// Prompts that have an answer.
+    answered: BTreeSet<Place>,
+    turns: HashMap<TurnId, Turn>,
+    /// Turns without an announced end, by place.
+    waiting: BTreeSet<(Place, TurnId)>,
+    inherited: BTreeMap<Place, ()>,
+    gaps: BTreeSet<Gap>,
+    dirty: BTreeSet<(Place, TurnId)>,
+    dirty_answers: BTreeSet<usize>,
+    no_reply: HashSet<MessageId>,
+    /// Hashes of the ids of messages whose turns were forgotten.
+    forgotten: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Thread {
+    /// Starts the fold of one thread, of which nothing is known yet.
+    #[must_use]
+    pub fn new(id: ThreadId) -> Self {
+        Self {
+            id,
+            owner: Owner::Unknown,
+            nodes: HashMap::new(),
+            slab: Vec::new(),
+            free: Vec::new(),
+            order: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            generated: BTreeSet::new(),
+            answered: BTreeSet::new(),
+            turns: HashMap::new(),
+            waiting: BTreeSet::new(),
+            inherited: BTreeMap::new(),
+            gaps: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+            dirty_answers: BTreeSet::new(),
+            no_reply: HashSet::new(),
+            forgotten: HashSet::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Gives the harness's id of the thread.
+    #[must_use]
+    pub fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
+    /// Gives what was last said of the thread's owner.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Takes one observation. What became known by it is given by [`Self::take_facts`].
+    pub fn observe(&mut self, observation: Observation) {
+        match observation {
+            Observation::Message(message) => self.message(message),
+            Observation::Removed(id) => self.removed(&id),
+            Observation::NoReply(id) => self.wish_no_reply(id),
+            Observation::Owner(owner) => self.owner_is(owner),
+            Observation::Gap(gap) => {
+                self.gaps.insert(gap);
+            }
+        }
+    }
+
+    fn owner_is(&mut self, owner: Owner) {
+        if self.owner != owner {
+            self.owner = owner;
+            self.dirty.extend(self.waiting.iter().cloned());
+        }
+    }
+
+    fn wish_no_reply(&mut self, id: MessageId) {
+        let turn = TurnId::from(&id);
+        if let Some(known) = self.turns.get_mut(&turn) {
+            known.no_reply = NoReply::Wished;
+            self.dirty.insert((known.place.clone(), turn));
+        }
+        self.no_reply.insert(id);
+    }
+
+    fn removed(&mut self, id: &MessageId) {
+        let Some(node) = self.nodes.get(id) else { return };
+        let turn = match (&node.prompt, node.answer) {
+            (Some(prompt), _) => Some(prompt.root.clone()),
+            (None, Some(slot)) => self.slab.get(slot).and_then(|slot| slot.turn.clone()),
+            (None, None) => None,
+        };
+        let gap = Gap::Removed { message: id.clone() };
+        self.note(turn.as_ref(), gap);
+    }
+
+    /// Keeps a gap with its turn, or with the thread where it has none.
+    fn note(&mut self, turn: Option<&TurnId>, gap: Gap) {
+        match turn.and_then(|turn| Some((turn, self.turns.get_mut(turn)?))) {
+            Some((id, turn)) => {
+                if turn.gaps.insert(gap) {
+                    self.dirty.insert((turn.place.clone(), id.clone()));
+                }
+            }
+            None => {
+                self.gaps.insert(gap);
+            }
+        }
+    }
+
+    fn message(&mut self, message: Message) {
+        if self.forgotten.contains(&self.hasher.hash_one(&message.id)) {
+            return;
+        }
+        let Message { id, created, lineage, body, mut gaps } = message;
+        let place = Place::new(created, id.clone());
+        if lineage == Lineage::Inherited {
+            self.inherited.insert(place, ());
+            self.gaps.extend(gaps);
+            return;
+        }
+        if created.is_none() {
+            gaps.push(Gap::MissingTime { message: id.clone() });
+        }
+        let turn = match body {
+            Body::Prompt(prompt) => Some(self.prompt(&id, place, prompt)),
+            Body::Answer(answer) => {
+                if let (Some(created), Some(completed)) = (created, answer.completed)
+                    && completed < created
+                {
+                    gaps.push(Gap::ClockStep { message: id.clone() });
+                }
+                self.answer(&id, place, answer, &mut gaps)
+            }
+            Body::Unknown => None,
+        };
+        for gap in gaps {
+            self.note(turn.as_ref(), gap);
+        }
+    }
+
+    /// Takes a sighting of a prompt; gives the turn that it drives.
+    fn prompt(&mut self, id: &MessageId, mut place: Place, prompt: Prompt) -> TurnId {
+        let node = self.nodes.entry(id.clone()).or_default();
+        let overwritten = node.answer;
+        if let Some(known) = &mut node.prompt {
+            let before = (known.prompt.author, known.prompt.kind, known.prompt.content);
+            merge::prompt(&mut known.prompt, &prompt);
+            // A prompt that is sent again keeps the place of its first sending.
+            place = place.earlier(&known.place);
+            let moved = place != known.place;
+            let same = before == (known.prompt.author, known.prompt.kind, known.prompt.content);
+            if same && !moved {
+                return known.root.clone();
+            }
+            let was = std::mem::replace(&mut known.place, place.clone());
+            if moved {
+                self.move_prompt(&was, &place);
+            }
+        } else {
+            node.prompt =
+                Some(PromptNode { prompt, place: place.clone(), root: TurnId::from(id) });
+            self.order.insert(place.clone(), Entry::Prompt);
+        }
+        if self.nodes.get(id).is_some_and(|node| !node.answered_by.is_empty()) {
+            self.now_answered(place.clone());
+        }
+        self.reattribute_prompt(id, &place);
+        if let Some(slot) = overwritten {
+            self.overwritten(id, slot);
+        }
+        self.nodes
+            .get(id)
+            .and_then(|node| node.prompt.as_ref())
+            .map_or_else(|| TurnId::from(id), |prompt| prompt.root.clone())
+    }
+
+    fn move_prompt(&mut self, from: &Place, to: &Place) {
+        self.order.remove(from);
+        self.order.insert(to.clone(), Entry::Prompt);
+        if self.generated.remove(from) {
+            self.generated.insert(to.clone());
+        }
+        if self.answered.remove(from) {
+            self.answered.insert(to.clone());
+        }
+        self.reattribute_after(from);
+    }
+
+    /// Takes a sighting of an answer; gives the turn that it belongs to.
+    fn answer(
+        &mut self,
+        id: &MessageId,
+        place: Place,
+        answer: Answer,
+        gaps: &mut Vec<Gap>,
+    ) -> Option<TurnId> {
+        let node = self.nodes.entry(id.clone()).or_default();
+        let Some(slot) = node.answer else {
+            if node.prompt.is_some() {
+                gaps.push(Gap::Overwritten { message: id.clone() });
+            }
+            return self.new_answer(id, place, answer, gaps);
+        };
+        let known = self.slab.get_mut(slot)?;
+        let parent_before = known.answer.parent.clone();
+        let before: Usage = sum(&known.answer);
+        let was_over = turn::is_over(&known.answer);
+        gaps.extend(merge::answer(&mut known.answer, answer));
+        let (after, is_over) = (sum(&known.answer), turn::is_over(&known.answer));
+        let same_parent = known.answer.parent == parent_before;
+        let known_place = known.place.clone();
+        let turn = known.turn.clone();
+        if let Some(turn_id) = &turn
+            && let Some(turn) = self.turns.get_mut(turn_id)
+        {
+            turn.usage.unmerge(&before);
+            turn.usage.merge(&after);
+            if was_over != is_over {
+                if is_over { turn.open.remove(&known_place) } else { turn.open.insert(known_place.clone()) };
+            }
+            if let Some(slot) = self.slab.get(slot) {
+                turn.children.extend(slot.answer.children.iter().cloned());
+            }
+            self.dirty.insert((turn.place.clone(), turn_id.clone()));
+        }
+        self.dirty_answers.insert(slot);
+        if !same_parent {
+            self.reparent(slot, parent_before.as_ref());
+        } else if turn.is_some() {
+            self.reattribute_after(&known_place);
+        }
+        self.slab.get(slot).and_then(|slot| slot.turn.clone())
+    }
+
+    fn new_answer(
+        &mut self,
+        id: &MessageId,
+        place: Place,
+        answer: Answer,
+        gaps: &mut Vec<Gap>,
+    ) -> Option<TurnId> {
+        let parent = answer.parent.clone();
+        let slot = self.store_answer(place.clone(), answer);
+        self.nodes.entry(id.clone()).or_default().answer = Some(slot);
+        self.order.entry(place.clone()).or_insert(Entry::Answer(slot));
+        self.answers.insert(place.clone(), slot);
+        self.dirty_answers.insert(slot);
+        let Some(parent) = parent else {
+            gaps.push(Gap::NoParent { message: id.clone() });
+            return None;
+        };
+        self.adopt(slot, &parent);
+        self.reattribute_after(&place);
+        self.slab.get(slot).and_then(|slot| slot.turn.clone())
+    }
+
+    fn store_answer(&mut self, place: Place, answer: Answer) -> usize {
+        let new = Slot { answer, place, turn: None, announced: Vec::new() };
+        if let Some(slot) = self.free.pop()
+            && let Some(old) = self.slab.get_mut(slot)
+        {
+            *old = new;
+            return slot;
+        }
+        self.slab.push(new);
+        self.slab.len() - 1
+    }
+
+    /// The row of an answer now holds a prompt: what it used and said stays recorded.
+    fn overwritten(&mut self, id: &MessageId, slot: usize) {
+        let turn = self.slab.get(slot).and_then(|slot| slot.turn.clone());
+        self.note(turn.as_ref(), Gap::Overwritten { message: id.clone() });
+    }
+
+    fn surroundings(&self, id: &TurnId, turn: &Turn) -> Surroundings {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let followed_by = self
+            .answered
+            .range((Excluded(&turn.place), Unbounded))
+            .filter_map(|place| self.nodes.get(&place.id)?.prompt.as_ref())
+            .map(|prompt| &prompt.root)
+            .find(|root| *root != id)
+            .cloned();
+        Surroundings { owner: self.owner, followed_by }
+    }
+
+    fn status_of(&self, id: &TurnId, turn: &Turn) -> (Status, Option<TurnId>) {
+        turn::status(turn, &self.slab, &self.surroundings(id, turn))
+    }
+
+    /// Gives what became known since the last call, in an order that a ledger can append: the
+    /// calls of an attempt before its end (rule L8), turns by their place.
+    #[must_use]
+    pub fn take_facts(&mut self) -> Vec<Fact> {
+        self.announce()
+    }
+
+    /// Gives the receipts of all turns that are not forgotten, by the time of their prompts.
+    #[must_use]
+    pub fn receipts(&self) -> Vec<Receipt> {
+        let mut turns: Vec<(&TurnId, &Turn)> = self.turns.iter().collect();
+        turns.sort_by(|a, b| a.1.place.cmp(&b.1.place));
+        turns.into_iter().map(|(id, turn)| self.receipt_of(id, turn)).collect()
+    }
+
+    /// Gives the receipt of one turn.
+    #[must_use]
+    pub fn receipt(&self, id: &TurnId) -> Option<Receipt> {
+        self.turns.get(id).map(|turn| self.receipt_of(id, turn))
+    }
+
+    fn receipt_of(&self, id: &TurnId, turn: &Turn) -> Receipt {
+        let current = turn::completion(turn, &self.slab, self.status_of(id, turn));
+        let settled = current.message.as_ref().and_then(|last| turn.announced.settled.get(last));
+        let mut usage = turn.usage;
+        let mut gaps = turn.gaps.clone();
+        if self.open_is_lost(turn) {
+            self.count_lost(turn, &mut usage, &mut gaps);
+        }
+        gaps.extend(announce::derived_gaps(turn, &self.slab, &current));
+        gaps.extend(
+            usage
+                .tokens()
+                .into_iter()
+                .filter(|(_, sum)| sum.overflowed())
+                .map(|(counter, _)| Gap::Overflow { counter }),
+        );
+        let is_prompt_now = |place: &&Place| {
+            self.nodes.get(&place.id).is_some_and(|node| node.prompt.is_some())
+        };
+        let mut completion = settled.map_or(current, |settled| settled.first.clone());
+        // An answer whose row is a prompt now can no longer be found under its id.
+        if completion.message.as_ref().is_some_and(|message| {
+            self.nodes.get(message).is_some_and(|node| node.prompt.is_some())
+        }) {
+            completion.message = None;
+        }
+        Receipt {
+            turn: id.clone(),
+            kind: turn.kind,
+            completion,
+            attempts: turn::attempts(turn, &self.slab),
+            usage,
+            conflicting_answers: turn::conflicting(turn, &self.slab),
+            answers: turn
+                .answers
+                .keys()
+                .filter(|place| !is_prompt_now(place))
+                .map(|place| place.id.clone())
+                .collect(),
+            generated: turn.generated.iter().map(|place| place.id.clone()).collect(),
+            children: turn.children.iter().cloned().collect(),
+            gaps: gaps.into_iter().collect(),
+        }
+    }
+
+    /// Whether the open answers of a turn will never be closed, as far as is known.
+    fn open_is_lost(&self, turn: &Turn) -> bool {
+        !turn.open.is_empty() && matches!(self.owner, Owner::Idle | Owner::Dead)
+    }
+
+    fn count_lost(&self, turn: &Turn, usage: &mut Usage, gaps: &mut BTreeSet<Gap>) {
+        for place in &turn.open {
+            let Some(slot) = turn.answers.get(place).and_then(|slot| self.slab.get(*slot)) else {
+                continue;
+            };
+            for key in announce::open_calls(&slot.answer) {
+                usage.add(&crate::usage::Counters::UNKNOWN);
+                gaps.insert(Gap::UnknownUsage { call: key.clone() });
+            }
+        }
+    }
+
+    /// Gives the messages that this thread got from the one it was forked from, in order.
+    #[must_use]
+    pub fn inherited(&self) -> Vec<MessageId> {
+        self.inherited.keys().map(|place| place.id.clone()).collect()
+    }
+
+    /// Gives what did not fit and belongs to no turn.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<Gap> {
+        self.gaps.iter().cloned().collect()
+    }
+
+    /// Gives what the answers that belong to no turn used.
+    #[must_use]
+    pub fn unattributed(&self) -> Usage {
+        let mut usage = Usage::default();
+        for slot in self.answers.values().filter_map(|slot| self.slab.get(*slot)) {
+            if slot.turn.is_none() {
+                usage.merge(&sum(&slot.answer));
+            }
+        }
+        usage
+    }
+
+    /// Forgets all but the last `keep` turns that are settled and given out, so that memory does
+    /// not grow with the history. Later sightings of their messages are ignored: what a ledger
+    /// holds of them stands.
+    pub fn forget_settled(&mut self, keep: usize) {
+        let mut settled: Vec<(Place, TurnId)> = self
+            .turns
+            .iter()
+            .filter(|(_, turn)| {
+                !turn.announced.settled.is_empty() || turn.announced.unstarted.is_some()
+            })
+            .map(|(id, turn)| (turn.place.clone(), id.clone()))
+            .filter(|entry| !self.waiting.contains(entry) && !self.dirty.contains(entry))
+            .collect();
+        settled.sort();
+        let count = settled.len().saturating_sub(keep);
+        for (_, id) in settled.into_iter().take(count) {
+            self.forget(&id);
+        }
+    }
+
+    fn forget(&mut self, id: &TurnId) {
+        let Some(turn) = self.turns.remove(id) else { return };
+        for (place, slot) in turn.answers {
+            self.drop_message(&place);
+            self.answers.remove(&place);
+            self.dirty_answers.remove(&slot);
+            self.free.push(slot);
+        }
+        for place in turn.generated.iter().chain([&turn.place]) {
+            self.drop_message(place);
+        }
+    }
+
+    fn drop_message(&mut self, place: &Place) {
+        self.forgotten.insert(self.hasher.hash_one(&place.id));
+        self.nodes.remove(&place.id);
+        self.order.remove(place);
+        self.generated.remove(place);
+        self.answered.remove(place);
+        self.no_reply.remove(&place.id);
+    }
+}
+
+fn sum(answer: &Answer) -> Usage {
+    let mut usage = Usage::default();
+    for (_, counters) in turn::counted(answer) {
+        usage.add(&counters);
+    }
+    usage
+}
+
+#[cfg(test)]
+mod tests;

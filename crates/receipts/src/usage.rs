@@ -214,16 +214,14 @@ impl Sum<u128> {
         }
     }
 
-    fn remove(&mut self, value: Option<u64>) {
-        if let Some(value) = value {
-            self.total = self.total.saturating_sub(u128::from(value));
-            self.known = self.known.saturating_sub(1);
-        }
-    }
-
     fn merge(&mut self, other: &Self) {
         self.total = self.total.saturating_add(other.total);
         self.known = self.known.saturating_add(other.known);
+    }
+
+    fn unmerge(&mut self, other: &Self) {
+        self.total = self.total.saturating_sub(other.total);
+        self.known = self.known.saturating_sub(other.known);
     }
 }
 
@@ -272,24 +270,6 @@ impl Usage {
         }
     }
 
-    /// Takes back one call that was added before, so that it can be added with new counters.
-    pub fn remove(&mut self, call: &Counters) {
-        self.calls = self.calls.saturating_sub(1);
-        self.unknown_calls = self.unknown_calls.saturating_sub(u64::from(call.is_unknown()));
-        self.input.remove(call.input);
-        self.cache_read.remove(call.cache_read);
-        self.cache_write.remove(call.cache_write);
-        self.cache_write_1h.remove(call.cache_write_1h);
-        self.output.remove(call.output);
-        self.reasoning.remove(call.reasoning);
-        if let Some(cost) = call.cost {
-            if let Some(total) = self.cost.total.checked_sub(cost) {
-                self.cost.total = total;
-            }
-            self.cost.known = self.cost.known.saturating_sub(1);
-        }
-    }
-
     /// Adds the usage of other calls, disjoint from these.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -306,6 +286,23 @@ impl Usage {
         }
         self.cost.known = self.cost.known.saturating_add(other.cost.known);
         self.cost_lost = self.cost_lost.saturating_add(other.cost_lost);
+    }
+
+    /// Takes back usage that was merged before, so that it can be merged with new counters.
+    pub fn unmerge(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_sub(other.calls);
+        self.unknown_calls = self.unknown_calls.saturating_sub(other.unknown_calls);
+        self.input.unmerge(&other.input);
+        self.cache_read.unmerge(&other.cache_read);
+        self.cache_write.unmerge(&other.cache_write);
+        self.cache_write_1h.unmerge(&other.cache_write_1h);
+        self.output.unmerge(&other.output);
+        self.reasoning.unmerge(&other.reasoning);
+        if let Some(total) = self.cost.total.checked_sub(other.cost.total) {
+            self.cost.total = total;
+        }
+        self.cost.known = self.cost.known.saturating_sub(other.cost.known);
+        self.cost_lost = self.cost_lost.saturating_sub(other.cost_lost);
     }
 
     /// Gives the money; `None` when no call told it or when the sum was lost.

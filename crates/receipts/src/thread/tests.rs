@@ -1,0 +1,4 @@
+//! The fold's cases and laws.
+
+mod case;
+mod property;

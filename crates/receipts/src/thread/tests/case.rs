@@ -1,0 +1,308 @@
+//! Small histories by hand, for what no recording shows.
+
+use crate::{
+    Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Counters, Ending, Fact, FactBody,
+    Failure, Finish, Gap, Generated, Kind, Lineage, Message, MessageId, Observation, Owner, Prompt,
+    Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage,
+};
+
+pub(super) fn id(text: &str) -> MessageId {
+    MessageId::new(text).unwrap()
+}
+
+pub(super) fn thread() -> Thread {
+    Thread::new(ThreadId::new("ses_1").unwrap())
+}
+
+pub(super) fn prompt(name: &str, at: i64) -> Message {
+    Message {
+        id: id(name),
+        created: Some(UnixMillis(at)),
+        lineage: Lineage::Own,
+        body: Body::Prompt(Prompt {
+            kind: Kind::Prompt,
+            author: Author::Client,
+            content: Some(u64::try_from(at).unwrap()),
+            parts: 1,
+        }),
+        gaps: Vec::new(),
+    }
+}
+
+pub(super) fn generated(name: &str, at: i64, why: Generated) -> Message {
+    let mut message = prompt(name, at);
+    if let Body::Prompt(prompt) = &mut message.body {
+        prompt.author = Author::Harness(why);
+    }
+    message
+}
+
+fn counters(input: u64, output: u64) -> Counters {
+    Counters { input: Some(input), output: Some(output), ..Counters::UNKNOWN }
+}
+
+/// An open answer with one call of the given usage.
+fn open(name: &str, at: i64, parent: &str, usage: CallUsage) -> Answer {
+    let _ = at;
+    Answer {
+        parent: Some(id(parent)),
+        completed: None,
+        finish: None,
+        ending: Ending::Plain,
+        tools: Tools::default(),
+        role: AnswerRole::Answer,
+        calls: vec![Call { key: CallKey::new(name).unwrap(), usage }],
+        text: None,
+        provider: None,
+        model: None,
+        children: Vec::new(),
+        parts: 1,
+    }
+}
+
+fn message(name: &str, at: i64, answer: Answer) -> Message {
+    Message {
+        id: id(name),
+        created: Some(UnixMillis(at)),
+        lineage: Lineage::Own,
+        body: Body::Answer(answer),
+        gaps: Vec::new(),
+    }
+}
+
+fn closed(name: &str, at: i64, parent: &str, finish: Finish) -> Message {
+    let usage = CallUsage::Known(counters(10, 1));
+    let mut answer = open(name, at, parent, usage);
+    answer.completed = Some(UnixMillis(at + 1));
+    answer.tools.closed = u32::from(finish == Finish::ToolCalls);
+    answer.tools.client = answer.tools.closed;
+    answer.finish = Some(finish);
+    answer.text = Some(format!("text of {name}").into());
+    message(name, at, answer)
+}
+
+fn fold(messages: impl IntoIterator<Item = Message>, owner: Owner) -> Thread {
+    let mut thread = thread();
+    for message in messages {
+        thread.observe(Observation::Message(message));
+    }
+    thread.observe(Observation::Owner(owner));
+    thread
+}
+
+fn statuses(thread: &Thread) -> Vec<(String, Status)> {
+    thread
+        .receipts()
+        .into_iter()
+        .map(|receipt| (receipt.turn.as_str().to_owned(), receipt.completion.status))
+        .collect()
+}
+
+fn check(messages: impl IntoIterator<Item = Message>, owner: Owner, expected: &[(&str, Status)]) {
+    let expected: Vec<_> =
+        expected.iter().map(|(turn, status)| ((*turn).to_owned(), *status)).collect();
+    assert_eq!(statuses(&fold(messages, owner)), expected);
+}
+
+/// The vector of rule U7.
+#[test]
+fn u7_two_messages_with_a_decrease() {
+    let sighting = |input| {
+        let mut answer = open("a", 2, "p", CallUsage::Known(counters(input, 5)));
+        answer.finish = Some(Finish::ToolCalls);
+        message("a", 2, answer)
+    };
+    let mut last = open("b", 4, "p", CallUsage::Known(counters(10, 5)));
+    last.finish = Some(Finish::Stop);
+    last.completed = Some(UnixMillis(5));
+    let last = message("b", 4, last);
+    let mut thread = thread();
+    for _ in 0..2 {
+        for seen in [prompt("p", 1), sighting(20), sighting(40), sighting(30), last.clone()] {
+            thread.observe(Observation::Message(seen));
+        }
+    }
+    let [receipt] = thread.receipts().try_into().unwrap();
+    let sums = (receipt.usage.input.value(), receipt.usage.output.value(), receipt.usage.calls);
+    assert_eq!(sums, (Some(50), Some(10), 2));
+    let decreases: Vec<_> =
+        receipt.gaps.iter().filter(|gap| matches!(gap, Gap::Decrease { .. })).collect();
+    // The second round shows 40 to 20 as well.
+    assert_eq!(decreases.len(), 2);
+}
+
+#[test]
+fn f4_a_status_is_decided_by_idle_only_where_messages_do_not_tell() {
+    let unclosed = || message("a", 2, open("a", 2, "p", CallUsage::Open));
+    let history = || [prompt("p", 1), unclosed()];
+    check(history(), Owner::Unknown, &[("p", Status::Pending)]);
+    check(history(), Owner::Busy, &[("p", Status::Pending)]);
+    check(history(), Owner::Idle, &[("p", Status::Lost)]);
+    check(history(), Owner::Dead, &[("p", Status::Lost)]);
+    check([prompt("p", 1)], Owner::Unknown, &[("p", Status::Pending)]);
+    check([prompt("p", 1)], Owner::Idle, &[("p", Status::Unanswered)]);
+    check([prompt("p", 1)], Owner::Dead, &[("p", Status::Unanswered)]);
+}
+
+#[test]
+fn f4_an_unknown_finish_closes_only_when_nothing_runs() {
+    let history = || [prompt("p", 1), closed("a", 2, "p", Finish::Unknown("banana".into()))];
+    check(history(), Owner::Unknown, &[("p", Status::Pending)]);
+    check(history(), Owner::Idle, &[("p", Status::Completed)]);
+    let gaps = fold(history(), Owner::Idle).receipts().pop().unwrap().gaps;
+    assert_eq!(gaps, [Gap::UnknownFinish { message: id("a"), word: "banana".to_owned() }]);
+}
+
+#[test]
+fn f3_a_stop_with_a_tool_call_goes_on() {
+    let mut first = closed("a", 2, "p", Finish::Stop);
+    if let Body::Answer(answer) = &mut first.body {
+        answer.tools = Tools { closed: 1, client: 1, ..Tools::default() };
+    }
+    check([prompt("p", 1), first.clone()], Owner::Unknown, &[("p", Status::Pending)]);
+    let second = closed("b", 4, "p", Finish::Stop);
+    check([prompt("p", 1), first, second], Owner::Unknown, &[("p", Status::Completed)]);
+}
+
+#[test]
+fn a_run_that_ended_is_announced_only_when_its_owner_is_not_busy() {
+    let history = || [prompt("p", 1), closed("a", 2, "p", Finish::Stop)];
+    check(history(), Owner::Busy, &[("p", Status::Pending)]);
+    check(history(), Owner::Idle, &[("p", Status::Completed)]);
+    check(history(), Owner::Unknown, &[("p", Status::Completed)]);
+}
+
+#[test]
+fn f1_a_dangling_parent_keeps_its_usage_in_an_orphan_group() {
+    let thread = fold([closed("a", 2, "gone", Finish::Stop)], Owner::Idle);
+    let [receipt] = thread.receipts().try_into().unwrap();
+    assert_eq!((receipt.kind, receipt.turn.as_str()), (Kind::Orphan, "gone"));
+    assert_eq!(receipt.usage.input.value(), Some(10));
+    assert_eq!(receipt.gaps, [Gap::DanglingParent { message: id("a") }]);
+}
+
+#[test]
+fn f1_compaction_loops_belong_to_the_request_that_drives_the_run() {
+    let mut history = vec![prompt("p", 1), closed("a0", 2, "p", Finish::ToolCalls)];
+    for n in 1..=50 {
+        let at = n * 10;
+        let (compaction, summary) = (format!("c{n}"), format!("s{n}"));
+        let (go_on, answer) = (format!("g{n}"), format!("a{n}"));
+        history.push(generated(&compaction, at, Generated::Compaction));
+        let mut summary = closed(&summary, at + 2, &compaction, Finish::Stop);
+        if let Body::Answer(answer) = &mut summary.body {
+            answer.role = AnswerRole::Summary;
+        }
+        history.push(summary);
+        history.push(generated(&go_on, at + 4, Generated::Continue));
+        history.push(closed(&answer, at + 6, &go_on, Finish::ToolCalls));
+    }
+    history.push(closed("end", 1_000, "g50", Finish::Stop));
+    for order in [history.clone(), history.into_iter().rev().collect()] {
+        let thread = fold(order, Owner::Idle);
+        let [receipt] = thread.receipts().try_into().unwrap();
+        assert_eq!(receipt.turn, TurnId::new("p").unwrap());
+        assert_eq!((receipt.attempts, receipt.usage.calls), (1, 102));
+        assert_eq!(receipt.completion.status, Status::Completed);
+    }
+}
+
+#[test]
+fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
+    let replay = |name, at| {
+        let mut replay = prompt(name, at);
+        if let Body::Prompt(prompt) = &mut replay.body {
+            prompt.content = Some(1);
+        }
+        replay
+    };
+    let mut summary = closed("s", 4, "c", Finish::Stop);
+    if let Body::Answer(answer) = &mut summary.body {
+        answer.role = AnswerRole::Summary;
+    }
+    let mut refused = closed("a", 2, "p", Finish::Stop);
+    if let Body::Answer(answer) = &mut refused.body {
+        answer.calls.clear();
+        answer.finish = None;
+        answer.ending = Ending::Failed(Failure { name: "Overflow".into(), message: "".into() });
+    }
+    let history = [
+        prompt("p", 1),
+        refused,
+        generated("c", 3, Generated::OverflowCompaction),
+        summary,
+        replay("again", 6),
+        closed("b", 7, "again", Finish::Stop),
+        // Said again by the client, later: a request of its own.
+        replay("later", 9),
+        closed("d", 10, "later", Finish::Stop),
+    ];
+    let thread = fold(history, Owner::Idle);
+    let expected =
+        [("p".to_owned(), Status::Completed), ("later".to_owned(), Status::Completed)];
+    assert_eq!(statuses(&thread), expected);
+}
+
+#[test]
+fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
+    let mut thread = fold([prompt("p", 1), closed("a", 2, "p", Finish::Stop)], Owner::Idle);
+    let first = thread.take_facts();
+    assert_eq!(completions(&first), [Status::Completed]);
+    let mut failed = closed("a", 2, "p", Finish::Stop);
+    if let Body::Answer(answer) = &mut failed.body {
+        answer.ending = Ending::Failed(Failure { name: "Late".into(), message: "".into() });
+    }
+    thread.observe(Observation::Message(failed.clone()));
+    let facts = thread.take_facts();
+    assert_eq!(completions(&facts), [Status::Failed]);
+    assert!(facts.iter().any(|fact| {
+        fact.body == FactBody::Gap(Gap::Contradiction { message: id("a") })
+    }));
+    assert_eq!(statuses(&thread), [("p".to_owned(), Status::Completed)]);
+    thread.observe(Observation::Message(failed));
+    assert_eq!(thread.take_facts(), []);
+}
+
+fn completions(facts: &[Fact]) -> Vec<Status> {
+    facts
+        .iter()
+        .filter_map(|fact| match &fact.body {
+            FactBody::Completed(completion) => Some(completion.status),
+            FactBody::Admitted { .. }
+            | FactBody::Started { .. }
+            | FactBody::Call { .. }
+            | FactBody::Child { .. }
+            | FactBody::Generated { .. }
+            | FactBody::Gap(_) => None,
+        })
+        .collect()
+}
+
+/// Forgetting bounds memory; what is forgotten is neither changed nor said again.
+#[test]
+fn forgotten_turns_stay_forgotten() {
+    let history: Vec<Message> = (0..100)
+        .flat_map(|n| {
+            let (p, a) = (format!("p{n}"), format!("a{n}"));
+            [prompt(&p, n * 10 + 1), closed(&a, n * 10 + 2, &p, Finish::Stop)]
+        })
+        .collect();
+    let mut thread = fold(history.clone(), Owner::Idle);
+    assert_eq!(completions(&thread.take_facts()).len(), 100);
+    thread.forget_settled(3);
+    assert_eq!(thread.receipts().len(), 3);
+    for message in history {
+        thread.observe(Observation::Message(message));
+    }
+    assert_eq!(thread.take_facts(), []);
+    assert_eq!(thread.receipts().len(), 3);
+}
+
+/// Sums the usage of a whole thread, however it is attributed.
+pub(super) fn total(thread: &Thread) -> Usage {
+    let mut usage = thread.unattributed();
+    for receipt in thread.receipts() {
+        usage.merge(&receipt.usage);
+    }
+    usage
+}

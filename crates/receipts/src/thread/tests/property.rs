@@ -1,0 +1,278 @@
+//! The laws of the fold, on histories that no agent would write.
+//!
+//! `TURNBOOK_CASES` sets how many histories each law is tried on.
+
+use proptest::{
+    collection::vec,
+    prelude::{Just, Strategy, any, prop_oneof},
+    prop_assert, prop_assert_eq, proptest,
+    sample::{Index, select},
+    test_runner::Config,
+};
+
+use super::case::{generated, id, prompt, thread, total};
+use crate::{
+    Answer, AnswerRole, Body, Call, CallKey, CallUsage, Counters, Ending, FactBody, Failure,
+    Finish, Generated, Lineage, Message, MessageId, Observation, Owner, Status, Thread, Tools,
+    TurnId, UnixMillis, Usage,
+};
+
+fn config() -> Config {
+    #[expect(clippy::disallowed_methods, reason = "the number of cases is the tester's choice")]
+    let cases = std::env::var("TURNBOOK_CASES").ok().and_then(|text| text.parse().ok());
+    // Failures are kept as tests by hand, with a name; not as a file of seeds.
+    Config { cases: cases.unwrap_or(256), failure_persistence: None, ..Config::default() }
+}
+
+fn usage() -> impl Strategy<Value = CallUsage> {
+    prop_oneof![
+        Just(CallUsage::Open),
+        Just(CallUsage::Unknown),
+        (0_u64..100, 0_u64..100).prop_map(|(input, output)| CallUsage::Known(Counters {
+            input: Some(input),
+            output: Some(output),
+            ..Counters::UNKNOWN
+        })),
+        Just(CallUsage::Known(Counters { input: Some(u64::MAX), ..Counters::UNKNOWN })),
+    ]
+}
+
+fn ending() -> impl Strategy<Value = (Option<Finish>, Ending)> {
+    let failure = || Failure { name: "E".into(), message: "m".into() };
+    let finish = select(vec![
+        None,
+        Some(Finish::Stop),
+        Some(Finish::ToolCalls),
+        Some(Finish::Length),
+        Some(Finish::Unknown("odd".into())),
+    ]);
+    let ending = select(vec![
+        Ending::Plain,
+        Ending::Plain,
+        Ending::Plain,
+        Ending::Structured("{}".into()),
+        Ending::Aborted(failure()),
+        Ending::Failed(failure()),
+    ]);
+    (finish, ending)
+}
+
+const IDS: [&str; 12] = ["m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "ma", "mb"];
+
+fn answer() -> impl Strategy<Value = Message> {
+    let shape = (select(&IDS[..]), 0_i64..12, select(&IDS[..]), any::<bool>());
+    let tools = (0_u32..2, 0_u32..2, 0_u32..2, 0_u32..2);
+    (shape, tools, ending(), vec(usage(), 0..3), any::<bool>()).prop_map(
+        |((name, at, parent, is_closed), (open, client, rejected, aborted), ending, calls, summary)| {
+            let key = |n| CallKey::new(format!("{name}/{n}")).unwrap();
+            let answer = Answer {
+                parent: Some(id(parent)),
+                completed: is_closed.then_some(UnixMillis(at + 1)),
+                finish: ending.0,
+                ending: ending.1,
+                tools: Tools { closed: client, open, client, rejected, aborted },
+                role: if summary { AnswerRole::Summary } else { AnswerRole::Answer },
+                calls: calls
+                    .into_iter()
+                    .enumerate()
+                    .map(|(n, usage)| Call { key: key(n), usage })
+                    .collect(),
+                text: Some("text".into()),
+                provider: None,
+                model: None,
+                children: Vec::new(),
+                parts: 1,
+            };
+            Message {
+                id: id(name),
+                created: Some(UnixMillis(at)),
+                lineage: Lineage::Own,
+                body: Body::Answer(answer),
+                gaps: Vec::new(),
+            }
+        },
+    )
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let why = select(vec![
+        Generated::Compaction,
+        Generated::OverflowCompaction,
+        Generated::Continue,
+        Generated::FollowUp,
+    ]);
+    prop_oneof![
+        2 => (select(&IDS[..]), 0_i64..12).prop_map(|(name, at)| prompt(name, at)),
+        1 => (select(&IDS[..]), 0_i64..12, why).prop_map(|(name, at, why)| generated(name, at, why)),
+        4 => answer(),
+    ]
+}
+
+/// A history in which each id has one role and one place, seen once or in several states.
+///
+/// An agent rewrites neither; a prompt's first place holds whatever comes later.
+fn history() -> impl Strategy<Value = Vec<Message>> {
+    vec(message(), 0..24).prop_map(|messages| {
+        let mut first: std::collections::HashMap<MessageId, Message> = Default::default();
+        messages
+            .into_iter()
+            .filter_map(|mut message| {
+                let known = first.entry(message.id.clone()).or_insert_with(|| message.clone());
+                message.created = known.created;
+                match (&known.body, &mut message.body) {
+                    (Body::Prompt(known), Body::Prompt(seen)) => seen.clone_from(known),
+                    (Body::Answer(known), Body::Answer(seen)) => seen.parent.clone_from(&known.parent),
+                    _ => return None,
+                }
+                Some(message)
+            })
+            .collect()
+    })
+}
+
+fn fold(messages: &[Message]) -> Thread {
+    let mut thread = thread();
+    for message in messages {
+        thread.observe(Observation::Message(message.clone()));
+    }
+    thread
+}
+
+/// The receipts without the gaps, which may know more where a decrease was seen (rule L11).
+fn receipts(thread: &Thread) -> Vec<crate::Receipt> {
+    let mut receipts = thread.receipts();
+    for receipt in &mut receipts {
+        receipt.gaps.clear();
+    }
+    receipts
+}
+
+fn idle(mut thread: Thread) -> Thread {
+    thread.observe(Observation::Owner(Owner::Idle));
+    thread
+}
+
+fn owner() -> impl Strategy<Value = Owner> {
+    select(vec![Owner::Busy, Owner::Idle, Owner::Dead, Owner::Unknown])
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn l1_a_replay_adds_nothing(history in history(), owner in owner()) {
+        let mut thread = fold(&history);
+        thread.observe(Observation::Owner(owner));
+        // Once more, so that every decrease was seen.
+        for message in &history {
+            thread.observe(Observation::Message(message.clone()));
+        }
+        let _facts = thread.take_facts();
+        let before = thread.receipts();
+        for message in &history {
+            thread.observe(Observation::Message(message.clone()));
+        }
+        prop_assert_eq!(thread.take_facts(), []);
+        prop_assert_eq!(thread.receipts(), before);
+    }
+
+    #[test]
+    fn l11_order_and_repetition_do_not_matter(
+        history in history(),
+        picks in vec(any::<Index>(), 0..24),
+    ) {
+        let mut shuffled = history.clone();
+        for (at, pick) in picks.iter().enumerate() {
+            if !shuffled.is_empty() {
+                let (a, b) = (at % shuffled.len(), pick.index(shuffled.len()));
+                shuffled.swap(a, b);
+                shuffled.push(shuffled[b].clone());
+            }
+        }
+        prop_assert_eq!(receipts(&idle(fold(&shuffled))), receipts(&idle(fold(&history))));
+    }
+
+    #[test]
+    fn l11_batches_do_not_matter(history in history(), cut in any::<Index>()) {
+        let cut = if history.is_empty() { 0 } else { cut.index(history.len()) };
+        let mut thread = fold(&history[..cut]);
+        let mut calls = calls_of(&mut thread);
+        for message in &history[cut..] {
+            thread.observe(Observation::Message(message.clone()));
+        }
+        calls.extend(calls_of(&mut thread));
+        let mut whole = fold(&history);
+        let expected = calls_of(&mut whole);
+        for (key, counters) in expected {
+            prop_assert!(calls.contains(&(key, counters)));
+        }
+        prop_assert_eq!(total(&thread), total(&whole));
+    }
+
+    #[test]
+    fn f5_a_settled_attempt_never_changes(
+        history in history(),
+        owners in vec(owner(), 24),
+    ) {
+        let mut thread = thread();
+        let mut settled: Vec<(TurnId, MessageId, Status)> = Vec::new();
+        for (message, owner) in history.iter().zip(owners) {
+            thread.observe(Observation::Message(message.clone()));
+            thread.observe(Observation::Owner(owner));
+            for fact in thread.take_facts() {
+                if let FactBody::Completed(completion) = fact.body
+                    && let Some(message) = completion.message
+                    && !settled.iter().any(|(turn, last, _)| *turn == fact.turn && *last == message)
+                {
+                    settled.push((fact.turn, message, completion.status));
+                }
+            }
+            for receipt in thread.receipts() {
+                let first = settled.iter().find(|(turn, message, _)| {
+                    *turn == receipt.turn && Some(message) == receipt.completion.message.as_ref()
+                });
+                if let Some((_, _, status)) = first {
+                    prop_assert_eq!(receipt.completion.status, *status);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_or_doubled(history in history()) {
+        let thread = fold(&history);
+        let mut peaks: std::collections::BTreeMap<CallKey, Counters> = Default::default();
+        for message in &history {
+            if let Body::Answer(answer) = &message.body {
+                for call in &answer.calls {
+                    if let CallUsage::Known(counters) = call.usage {
+                        let peak = peaks.entry(call.key.clone()).or_insert(Counters::UNKNOWN);
+                        let _decreases = peak.raise(&counters);
+                    }
+                }
+            }
+        }
+        let mut expected = Usage::default();
+        for peak in peaks.values() {
+            expected.add(peak);
+        }
+        let found = total(&thread);
+        prop_assert_eq!((found.input, found.output), (expected.input, expected.output));
+    }
+}
+
+fn calls_of(thread: &mut Thread) -> Vec<(CallKey, Counters)> {
+    thread
+        .take_facts()
+        .into_iter()
+        .filter_map(|fact| match fact.body {
+            FactBody::Call { key, counters, .. } => Some((key, counters)),
+            FactBody::Admitted { .. }
+            | FactBody::Started { .. }
+            | FactBody::Child { .. }
+            | FactBody::Generated { .. }
+            | FactBody::Completed(_)
+            | FactBody::Gap(_) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,331 @@
+//! How does one request stand? The state of a turn and the decision of its status (rules F3, F4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::order::Place;
+use crate::{
+    gap::Gap,
+    id::{CallKey, MessageId, ThreadId, TurnId},
+    observation::{Answer, AnswerRole, CallUsage, Ending, Finish, Kind, Owner},
+    receipt::{Completion, Output, Status},
+    usage::{Counters, Usage},
+};
+
+/// What is known of one request.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) kind: Kind,
+    /// Where its prompt stands, or its first answer while no prompt is known.
+    pub(super) place: Place,
+    /// Answers of this request, in order; the values live in the thread's slab.
+    pub(super) answers: BTreeMap<Place, usize>,
+    /// Those of them that are not over: not closed, or with an open tool.
+    pub(super) open: BTreeSet<Place>,
+    /// Prompts that the harness put in.
+    pub(super) generated: BTreeSet<Place>,
+    pub(super) children: BTreeSet<ThreadId>,
+    /// Sum of the known and the finally unknown calls.
+    pub(super) usage: Usage,
+    pub(super) no_reply: NoReply,
+    pub(super) gaps: BTreeSet<Gap>,
+    pub(super) announced: Announced,
+}
+
+/// Whether a request was sent with the wish for no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoReply {
+    /// The intent says so.
+    Wished,
+    /// No intent says so.
+    NotWished,
+}
+
+/// Which facts of a turn were already given out.
+#[derive(Debug, Default)]
+pub(super) struct Announced {
+    pub(super) admitted: Option<Kind>,
+    pub(super) started: Option<MessageId>,
+    pub(super) children: BTreeSet<ThreadId>,
+    pub(super) generated: BTreeSet<MessageId>,
+    pub(super) gaps: BTreeSet<Gap>,
+    /// How the attempts ended, by the answer that ended them.
+    pub(super) settled: BTreeMap<MessageId, Settled>,
+    /// The last ending of a request without an answer.
+    pub(super) unstarted: Option<Completion>,
+}
+
+/// The recorded end of an attempt.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// What holds for ever (rule F5).
+    pub(super) first: Completion,
+    /// The last other state that was seen.
+    pub(super) contradicted_by: Option<Completion>,
+}
+
+/// One answer in the thread's slab.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) answer: Answer,
+    pub(super) place: Place,
+    /// The turn that it belongs to; `None` when it belongs to none.
+    pub(super) turn: Option<TurnId>,
+    /// The calls that were already given out as facts.
+    pub(super) announced: Vec<(CallKey, Counters)>,
+}
+
+impl Turn {
+    pub(super) fn new(kind: Kind, place: Place) -> Self {
+        Self {
+            kind,
+            place,
+            answers: BTreeMap::new(),
+            open: BTreeSet::new(),
+            generated: BTreeSet::new(),
+            children: BTreeSet::new(),
+            usage: Usage::default(),
+            no_reply: NoReply::NotWished,
+            gaps: BTreeSet::new(),
+            announced: Announced::default(),
+        }
+    }
+}
+
+/// Tells whether an answer is over: closed, with no tool still running (rule F3).
+pub(super) fn is_over(answer: &Answer) -> bool {
+    answer.completed.is_some() && answer.tools.open == 0
+}
+
+/// What an answer, taken as the last of its request, says about it once it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The attempt ended.
+    Ended(Status),
+    /// The run was refused the means to go on.
+    Stopped,
+    /// The run was cut while it waited to try again.
+    Interrupted,
+    /// Nothing in the message says that the run ended; the loop goes on.
+    GoesOn,
+    /// A word that this build does not know ended it, once nothing runs any more.
+    UnknownFinish,
+}
+
+/// Reads the verdict of one answer.
+pub(super) fn verdict(answer: &Answer, kind: Kind) -> Verdict {
+    match &answer.ending {
+        Ending::Aborted(_) => Verdict::Ended(Status::Interrupted),
+        Ending::Failed(_) => Verdict::Ended(Status::Failed),
+        Ending::Structured(_) => Verdict::Ended(Status::Completed),
+        Ending::Plain => match &answer.finish {
+            Some(finish) => finished(answer, finish, kind),
+            None if kind == Kind::Shell => Verdict::Ended(match answer.tools.aborted {
+                0 => Status::Completed,
+                _ => Status::Interrupted,
+            }),
+            None if answer.tools.rejected > 0 => Verdict::Stopped,
+            None => Verdict::Interrupted,
+        },
+    }
+}
+
+fn finished(answer: &Answer, finish: &Finish, kind: Kind) -> Verdict {
+    if answer.role == AnswerRole::Summary && kind != Kind::Summarize {
+        return Verdict::GoesOn;
+    }
+    if answer.tools.rejected > 0 {
+        return Verdict::Stopped;
+    }
+    match finish {
+        Finish::Stop | Finish::Length | Finish::ContentFilter | Finish::Other | Finish::Error
+            if answer.tools.client == 0 =>
+        {
+            Verdict::Ended(Status::Completed)
+        }
+        Finish::Unknown(_) if answer.tools.client == 0 => Verdict::UnknownFinish,
+        Finish::Stop
+        | Finish::Length
+        | Finish::ContentFilter
+        | Finish::Other
+        | Finish::Error
+        | Finish::ToolCalls
+        | Finish::Unknown(_) => Verdict::GoesOn,
+    }
+}
+
+/// What surrounds a turn in its thread, as far as its status depends on it.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    pub(super) owner: Owner,
+    /// The first later request that the harness answered.
+    pub(super) followed_by: Option<TurnId>,
+}
+
+impl Surroundings {
+    fn nothing_runs(&self) -> bool {
+        match self.owner {
+            Owner::Idle | Owner::Dead => true,
+            Owner::Busy | Owner::Unknown => false,
+        }
+    }
+
+    /// Whether a run that ended by its own words may still be going on: it is the last one, and
+    /// the owner is at work (a compaction may follow a stop).
+    fn may_go_on(&self) -> bool {
+        self.owner == Owner::Busy && self.followed_by.is_none()
+    }
+}
+
+/// Says how a turn stands, and which later request answered it where one did.
+pub(super) fn status(
+    turn: &Turn,
+    slab: &[Slot],
+    around: &Surroundings,
+) -> (Status, Option<TurnId>) {
+    let Some((last_place, last)) = last_answer(turn, slab) else {
+        return unanswered(turn, around);
+    };
+    if !turn.open.is_empty() {
+        if !around.nothing_runs() {
+            return (Status::Pending, None);
+        }
+        if turn.open.contains(last_place) && !is_failed(last) {
+            return (Status::Lost, None);
+        }
+    }
+    let absorbed = || around.followed_by.clone();
+    match verdict(last, turn.kind) {
+        Verdict::Ended(_) if around.may_go_on() => (Status::Pending, None),
+        Verdict::Ended(status) => (status, None),
+        Verdict::Stopped if around.nothing_runs() || around.followed_by.is_some() => {
+            (Status::Stopped, None)
+        }
+        Verdict::Interrupted if around.nothing_runs() || around.followed_by.is_some() => {
+            (Status::Interrupted, None)
+        }
+        Verdict::GoesOn | Verdict::UnknownFinish if around.followed_by.is_some() => {
+            (Status::Absorbed, absorbed())
+        }
+        Verdict::UnknownFinish if around.nothing_runs() => (Status::Completed, None),
+        Verdict::GoesOn if around.nothing_runs() => (quiet_end(turn, slab, last), None),
+        Verdict::Stopped | Verdict::Interrupted | Verdict::GoesOn | Verdict::UnknownFinish => {
+            (Status::Pending, None)
+        }
+    }
+}
+
+/// A run that said it goes on, and does not: cut by an abort, ended by a compaction that followed
+/// its answer, or lost between two steps.
+fn quiet_end(turn: &Turn, slab: &[Slot], last: &Answer) -> Status {
+    if last.tools.aborted > 0 {
+        return Status::Interrupted;
+    }
+    if last.role == AnswerRole::Summary {
+        let before = turn
+            .answers
+            .values()
+            .rev()
+            .filter_map(|slot| Some(&slab.get(*slot)?.answer))
+            .find(|answer| answer.role == AnswerRole::Answer);
+        if let Some(Verdict::Ended(status)) = before.map(|answer| verdict(answer, turn.kind)) {
+            return status;
+        }
+    }
+    Status::Lost
+}
+
+fn is_failed(answer: &Answer) -> bool {
+    matches!(answer.ending, Ending::Aborted(_) | Ending::Failed(_) | Ending::Structured(_))
+}
+
+fn unanswered(turn: &Turn, around: &Surroundings) -> (Status, Option<TurnId>) {
+    if turn.no_reply == NoReply::Wished {
+        (Status::NoReply, None)
+    } else if around.followed_by.is_some() {
+        (Status::Absorbed, around.followed_by.clone())
+    } else if around.nothing_runs() {
+        (Status::Unanswered, None)
+    } else {
+        (Status::Pending, None)
+    }
+}
+
+/// The answer that decides: the last one by time.
+pub(super) fn last_answer<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Option<(&'a Place, &'a Answer)> {
+    let (place, slot) = turn.answers.last_key_value()?;
+    Some((place, &slab.get(*slot)?.answer))
+}
+
+/// Builds the completion that goes with a status.
+pub(super) fn completion(
+    turn: &Turn,
+    slab: &[Slot],
+    (status, absorbed_by): (Status, Option<TurnId>),
+) -> Completion {
+    let last = last_answer(turn, slab);
+    let failure = last.and_then(|(_, answer)| match &answer.ending {
+        Ending::Aborted(failure) | Ending::Failed(failure) => Some(failure.clone()),
+        Ending::Plain | Ending::Structured(_) => None,
+    });
+    Completion {
+        message: last.map(|(place, _)| place.id.clone()),
+        status,
+        failure,
+        finish: last.and_then(|(_, answer)| answer.finish.clone()),
+        absorbed_by,
+        started_at: turn.answers.first_key_value().and_then(|(place, _)| place.time()),
+        completed_at: last.and_then(|(_, answer)| answer.completed),
+        output: last.and_then(|(_, answer)| output(answer, status)),
+    }
+}
+
+fn output(answer: &Answer, status: Status) -> Option<Output> {
+    if let Ending::Structured(value) = &answer.ending {
+        return Some(Output::Value(value.clone()));
+    }
+    let text = answer.text.as_ref().filter(|text| !text.is_empty())?.clone();
+    Some(if status == Status::Completed { Output::Text(text) } else { Output::Partial(text) })
+}
+
+/// How often the harness ran a request: an answer after an end begins anew, unless the harness
+/// itself went on in the same run.
+pub(super) fn attempts(turn: &Turn, slab: &[Slot]) -> u32 {
+    let mut attempts = 0;
+    let mut ended = true;
+    for answer in turn.answers.values().filter_map(|slot| Some(&slab.get(*slot)?.answer)) {
+        let goes_on = answer.role == AnswerRole::Summary && turn.kind != Kind::Summarize
+            || turn.generated.iter().any(|place| Some(&place.id) == answer.parent.as_ref());
+        if ended && (attempts == 0 || !goes_on) {
+            attempts += 1;
+        }
+        ended = is_over(answer) && matches!(verdict(answer, turn.kind), Verdict::Ended(_));
+    }
+    attempts
+}
+
+/// Two or more whole answers to one prompt.
+pub(super) fn conflicting(turn: &Turn, slab: &[Slot]) -> Vec<MessageId> {
+    let mut by_parent: BTreeMap<&MessageId, Vec<&Place>> = BTreeMap::new();
+    for (place, slot) in &turn.answers {
+        if let Some(Slot { answer, .. }) = slab.get(*slot)
+            && let Some(parent) = &answer.parent
+            && is_over(answer)
+            && verdict(answer, turn.kind) == Verdict::Ended(Status::Completed)
+        {
+            by_parent.entry(parent).or_default().push(place);
+        }
+    }
+    let mut places: Vec<&Place> =
+        by_parent.into_values().filter(|answers| answers.len() > 1).flatten().collect();
+    places.sort();
+    places.into_iter().map(|place| place.id.clone()).collect()
+}
+
+/// What one answer adds to the usage of its turn; open calls count once their turn is lost.
+pub(super) fn counted(answer: &Answer) -> impl Iterator<Item = (&CallKey, Counters)> {
+    answer.calls.iter().filter_map(|call| match call.usage {
+        CallUsage::Known(counters) => Some((&call.key, counters)),
+        CallUsage::Unknown => Some((&call.key, Counters::UNKNOWN)),
+        CallUsage::Open => None,
+    })
+}
