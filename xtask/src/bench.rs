@@ -11,11 +11,11 @@ use crate::{
 ///
 /// When a benchmark does not compile or fails.
 pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
+    // Only targets that are benchmarks: the unit tests have a bench mode too, and nothing to time.
+    let mut bench = cargo(&["bench", "--workspace", "--bench", "*"]);
     match arguments {
-        [] => run_command(&mut cargo(&["bench", "--workspace"])),
-        [filter] if !filter.starts_with('-') => {
-            run_command(&mut cargo(&["bench", "--workspace", "--", filter]))
-        }
+        [] => run_command(&mut bench),
+        [filter] if !filter.starts_with('-') => run_command(bench.args(["--", filter])),
         other => Err(usage("bench", other)),
     }
 }

@@ -70,7 +70,7 @@ const PLACES: &[Place] = &[
     },
     Place {
         package: "reqwest",
-        users: Users::Only(&["*-client", "turnbook", "testkit"]),
+        users: Users::Only(&["*-client", "turnbook"]),
         reason: "only clients talk to a network",
     },
     Place {
@@ -85,7 +85,7 @@ const PLACES: &[Place] = &[
     },
     Place {
         package: "anyhow",
-        users: Users::Only(&["turnbook", "testkit", "xtask"]),
+        users: Users::Only(&["turnbook", "xtask"]),
         reason: "a library's errors are named by what its caller can do next",
     },
     Place {

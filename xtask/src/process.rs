@@ -1,6 +1,7 @@
 //! How does a verb run another program and speak to the person in front of it?
 
 use std::{
+    ffi::OsStr,
     fmt::Display,
     io::Write as _,
     path::Path,
@@ -77,9 +78,27 @@ pub(crate) fn complain(line: impl Display) {
 
 /// The command as a person would type it, with the variables that it adds.
 fn line(command: &Command) -> String {
-    let variables = command.get_envs().filter_map(|(name, value)| {
-        value.map(|value| format!("{}={}", name.display(), value.display()))
-    });
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    variables.chain(words.map(|word| word.display().to_string())).collect::<Vec<_>>().join(" ")
+    let variables = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.display(), quoted(value?))));
+    let words = std::iter::once(command.get_program()).chain(command.get_args()).map(quoted);
+    variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// One word as a shell takes it.
+fn quoted(word: &OsStr) -> String {
+    let text = word.display().to_string();
+    if text.contains([' ', '*']) { format!("'{text}'") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_printed_as_a_shell_takes_it() {
+        let mut command = cargo(&["bench", "--bench", "*"]);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        assert_eq!(line(&command), "RUSTDOCFLAGS='-D warnings' cargo bench --bench '*'");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A rule is a function over all text files. What a rule forbids is a row in a table beside it.
 
+mod lock;
 mod paper;
 mod source;
 mod words;
@@ -24,7 +25,8 @@ const RULES: &[Rule] = &[
     words::no_word_is_forbidden,
     paper::the_verbs_are_documented,
     paper::every_link_leads_somewhere,
-    paper::package_locks_name_no_host,
+    lock::the_packages_are_few,
+    lock::package_locks_name_no_host,
 ];
 
 /// Checks every rule on the files as they are now.

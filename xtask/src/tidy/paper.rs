@@ -51,19 +51,6 @@ fn links(file: &File) -> impl Iterator<Item = &str> {
         .filter(|target| !target.is_empty() && !target.contains("://"))
 }
 
-/// No npm lock file binds a reader of this repository to the registry of its writer.
-pub(super) fn package_locks_name_no_host(files: &[File]) -> Vec<Violation> {
-    files
-        .iter()
-        .filter(|file| file.name() == "package-lock.json" && file.text.contains("\"resolved\""))
-        .map(|file| Violation {
-            place: file.path.clone(),
-            what: "has `resolved` addresses: write it with `omit-lockfile-registry-resolved`"
-                .to_owned(),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,19 +81,6 @@ mod tests {
                 "README.md: links to `docs/b.md`, which is no file of the repository",
                 "docs/a.md: links to `b.md`, which is no file of the repository",
             ]
-        );
-    }
-
-    #[test]
-    fn a_lock_file_with_addresses_is_found() {
-        let files = [
-            ("a/package-lock.json", r#"{ "resolved": "https://example.org/a.tgz" }"#),
-            ("b/package-lock.json", r#"{ "integrity": "sha512-" }"#),
-        ];
-        assert_eq!(
-            found(package_locks_name_no_host, &files),
-            ["a/package-lock.json: has `resolved` addresses: write it with \
-                 `omit-lockfile-registry-resolved`"]
         );
     }
 }
