@@ -1,1 +1,34 @@
 //! What may be asked of storage: traits, errors, the strict memory model and the conformance suite.
+//!
+//! [`Ledger`] reads and [`LedgerWrite`] writes what is known of sessions, inputs, drivers, requests
+//! and turns; a [`Store`] runs them in transactions; a [`Writer`] commits many callers' work at
+//! once. A backend implements only [`Rows`] and [`RowsMut`], typed rows without rules: the rules
+//! are here, once, so that all backends decide alike. [`Memory`] is the reference.
+
+mod call;
+mod driver;
+mod error;
+mod event;
+mod exec;
+mod input;
+mod intent;
+mod ledger;
+mod report;
+mod selection;
+mod session;
+mod text;
+
+pub use call::{Call, CallOwner, Scope, Sighting};
+pub use driver::{Driver, Generation, ProcessIdentity, Provider, ProviderGeneration};
+pub use error::{Current, NotSelectable, Refusal, Source, StoreError};
+pub use event::{Event, EventBody, EvidenceDigest, Recorded, Seq};
+pub use exec::{Exec, ExecEnd, ExecOutcome, NewExec};
+pub use input::{Capture, Captured, Input};
+pub use intent::{Delivery, Dispatch, Intent, NewIntent, Origin, Purpose, Reply};
+pub use ledger::{Access, Batch, Ledger, LedgerWrite, ReadWork, Result, Store, WriteWork};
+pub use report::{
+    Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation,
+};
+pub use selection::{NewSelection, Position, SelectedTurn, SelectionState, TurnSelection};
+pub use session::{CurrentInput, NewSession, Session};
+pub use text::{Endpoint, FlowName, HarnessName, Labels, Work};
