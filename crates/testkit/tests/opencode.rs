@@ -1,0 +1,187 @@
+//! Does a real OpenCode run on the scripted model, and do both count the same?
+
+use std::error::Error;
+
+use serde::Deserialize;
+use testkit::{
+    agents,
+    model::{CallKind, Ending, Key, Model, Reply, Served, Tally, Usage},
+    opencode::{Home, OpenCode, Setup},
+};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+#[derive(Debug, Deserialize)]
+struct Session {
+    id: String,
+}
+
+/// A message, as far as this test compares it.
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct Message {
+    info: Info,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Info {
+    User,
+    Assistant { finish: Option<String>, structured: Option<Structured> },
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct Structured {
+    answer: u64,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Part {
+    Text {
+        text: String,
+    },
+    StepFinish {
+        tokens: Tokens,
+    },
+    Tool {
+        tool: String,
+        state: ToolState,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct ToolState {
+    status: String,
+}
+
+/// OpenCode's counts: disjoint, unlike the provider's.
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    reasoning: u64,
+    cache: Cache,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct Cache {
+    read: u64,
+}
+
+/// Posts `body` to `route` and returns the answer, which must be a success.
+async fn post<T: serde::de::DeserializeOwned>(
+    server: &OpenCode,
+    route: &str,
+    body: String,
+) -> Outcome<T> {
+    let request = reqwest::Client::new().post(format!("{}{route}", server.url()));
+    read(server, request.header("content-type", "application/json").body(body)).await
+}
+
+async fn get<T: serde::de::DeserializeOwned>(server: &OpenCode, route: &str) -> Outcome<T> {
+    read(server, reqwest::Client::new().get(format!("{}{route}", server.url()))).await
+}
+
+async fn read<T: serde::de::DeserializeOwned>(
+    server: &OpenCode,
+    request: reqwest::RequestBuilder,
+) -> Outcome<T> {
+    let response = request.header("authorization", server.authorization()).send().await?;
+    let (status, text) = (response.status(), response.text().await?);
+    if !status.is_success() {
+        return Err(format!("{status}: {text}").into());
+    }
+    Ok(serde_json::from_str(&text)?)
+}
+
+async fn session(server: &OpenCode) -> Outcome<String> {
+    Ok(post::<Session>(server, "/session", "{}".to_owned()).await?.id)
+}
+
+/// Posts a prompt and waits for its answer; `fields` are further JSON fields of the body.
+async fn prompt(server: &OpenCode, session: &str, text: &str, fields: &str) -> Outcome<Message> {
+    let text = serde_json::to_string(text)?;
+    let body = format!(r#"{{{fields}"parts":[{{"type":"text","text":{text}}}]}}"#);
+    post(server, &format!("/session/{session}/message"), body).await
+}
+
+fn kinds(calls: &[Served]) -> Vec<(CallKind, Option<Key>, Ending)> {
+    let mut kinds: Vec<_> =
+        calls.iter().map(|call| (call.asked.kind, call.key.clone(), call.ending)).collect();
+    kinds.sort_by_key(|(kind, key, _)| (*kind != CallKind::Title, key.clone()));
+    kinds
+}
+
+/// The steps' usage that OpenCode has stored, in the words of the model's own tally.
+fn stored(messages: &[Message]) -> Tally {
+    let steps = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::StepFinish { tokens } => Some(tokens),
+        Part::Text { .. } | Part::Tool { .. } | Part::Other => None,
+    });
+    steps.fold(Tally::default(), |sum, tokens| Tally {
+        calls: sum.calls + 1,
+        unknown_calls: 0,
+        input: sum.input + tokens.input,
+        cache_read: sum.cache_read + tokens.cache.read,
+        output: sum.output + tokens.output + tokens.reasoning,
+        reasoning: sum.reasoning + tokens.reasoning,
+    })
+}
+
+#[tokio::test]
+async fn a_real_opencode_stores_what_the_scripted_model_served() -> Outcome {
+    let model = Model::start()?;
+    let (tools, after, value) = (Key::new("tools"), Key::new("after"), Key::new("value"));
+    model.script(
+        &tools,
+        [
+            Reply::tool("bash", r#"{"command":"echo hi","description":"says hi"}"#)
+                .tool_calls(Usage::of(100, 20).cached(40)),
+            Reply::new().and_reasoning("hm").and_text("done").stop(Usage::of(140, 9).reasoning(4)),
+        ],
+    );
+    model.script(&after, [Reply::text("still here").stop(Usage::of(150, 3))]);
+    model.script(&value, [Reply::structured(r#"{"answer":42}"#).tool_calls(Usage::of(160, 5))]);
+
+    let agent = agents::opencode()?;
+    let home = Home::create(&Setup::new(&model.base_url()))?;
+    let server = OpenCode::start(&agent, &home)?;
+    let session = session(&server).await?;
+    let answer = prompt(&server, &session, &tools.prompt("run it"), "").await?;
+    assert!(answer.parts.contains(&Part::Text { text: "done".to_owned() }), "{answer:?}");
+
+    // The home outlives the server: the next one on it knows the session.
+    server.kill()?;
+    let server = OpenCode::start(&agent, &home)?;
+    prompt(&server, &session, &after.prompt("and now?"), "").await?;
+
+    let calls = model.served();
+    let ended = |kind, key: &Key| (kind, Some(key.clone()), Ending::Completed);
+    assert_eq!(
+        kinds(&calls),
+        [
+            ended(CallKind::Title, &tools),
+            ended(CallKind::Chat, &after),
+            ended(CallKind::Chat, &tools),
+            ended(CallKind::Chat, &tools),
+        ]
+    );
+    assert!(calls.iter().all(|call| call.asked.session.as_ref() == Some(&session)), "{calls:?}");
+    let messages: Vec<Message> = get(&server, &format!("/session/{session}/message")).await?;
+    let chats = calls.iter().filter(|call| call.asked.kind == CallKind::Chat);
+    assert_eq!(stored(&messages), chats.collect::<Tally>());
+
+    let format = r#""format":{"type":"json_schema","schema":{"type":"object","properties":{"answer":{"type":"number"}},"required":["answer"]}},"#;
+    let answer = prompt(&server, &session, &value.prompt("the answer"), format).await?;
+    assert_eq!(
+        answer.info,
+        Info::Assistant {
+            finish: Some("tool-calls".to_owned()),
+            structured: Some(Structured { answer: 42 }),
+        }
+    );
+    Ok(())
+}
