@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{id::{CallKey, MessageId}, usage::{Counter, Decrease}};
+use crate::{
+    id::{CallKey, MessageId},
+    usage::{Counter, Decrease},
+};
 
 /// One thing in a native history that is missing, unreadable or contradicts another.
 ///
@@ -145,7 +148,9 @@ impl fmt::Display for Gap {
             Self::Contradiction { message } => {
                 write!(f, "message {message} was later seen in another final state")
             }
-            Self::Removed { message } => write!(f, "message {message} was removed from the history"),
+            Self::Removed { message } => {
+                write!(f, "message {message} was removed from the history")
+            }
             Self::Overwritten { message } => {
                 write!(f, "message {message} was overwritten by a prompt with the same id")
             }

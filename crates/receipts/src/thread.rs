@@ -12,7 +12,6 @@ mod order;
 mod turn;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
 
 use order::Place;
 use turn::{NoReply, Slot, Surroundings, Turn};
@@ -32,6 +31,8 @@ struct PromptNode {
     place: Place,
     /// The turn that it drives.
     root: TurnId,
+    /// What in it did not fit.
+    gaps: BTreeSet<Gap>,
 }
 
 /// Everything that is known under one message id.
@@ -79,9 +80,8 @@ pub struct Thread {
     dirty: BTreeSet<(Place, TurnId)>,
     dirty_answers: BTreeSet<usize>,
     no_reply: HashSet<MessageId>,
-    /// Hashes of the ids of messages whose turns were forgotten.
-    forgotten: HashSet<u64>,
-    hasher: RandomState,
+    /// Messages whose turns were forgotten.
+    forgotten: HashSet<MessageId>,
 }
 
 impl Thread {
@@ -106,7 +106,6 @@ impl Thread {
             dirty_answers: BTreeSet::new(),
             no_reply: HashSet::new(),
             forgotten: HashSet::new(),
-            hasher: RandomState::new(),
         }
     }
 
@@ -152,32 +151,41 @@ impl Thread {
     }
 
     fn removed(&mut self, id: &MessageId) {
-        let Some(node) = self.nodes.get(id) else { return };
-        let turn = match (&node.prompt, node.answer) {
-            (Some(prompt), _) => Some(prompt.root.clone()),
-            (None, Some(slot)) => self.slab.get(slot).and_then(|slot| slot.turn.clone()),
-            (None, None) => None,
-        };
-        let gap = Gap::Removed { message: id.clone() };
-        self.note(turn.as_ref(), gap);
+        self.note(id, [Gap::Removed { message: id.clone() }]);
     }
 
-    /// Keeps a gap with its turn, or with the thread where it has none.
-    fn note(&mut self, turn: Option<&TurnId>, gap: Gap) {
-        match turn.and_then(|turn| Some((turn, self.turns.get_mut(turn)?))) {
-            Some((id, turn)) => {
-                if turn.gaps.insert(gap) {
-                    self.dirty.insert((turn.place.clone(), id.clone()));
-                }
+    /// Keeps what did not fit with the message, or with the thread where the message is unknown.
+    fn note(&mut self, id: &MessageId, gaps: impl IntoIterator<Item = Gap>) {
+        let mut new = gaps.into_iter().peekable();
+        if new.peek().is_none() {
+            return;
+        }
+        let node = self.nodes.get_mut(id);
+        let Some(node) = node.filter(|node| node.prompt.is_some() || node.answer.is_some()) else {
+            self.gaps.extend(new);
+            return;
+        };
+        let turn = match (&mut node.prompt, node.answer.and_then(|slot| self.slab.get_mut(slot))) {
+            (Some(prompt), _) => {
+                prompt.gaps.extend(new);
+                Some(prompt.root.clone())
             }
-            None => {
-                self.gaps.insert(gap);
+            (None, Some(slot)) => {
+                slot.gaps.extend(new);
+                self.dirty_answers.extend(node.answer);
+                slot.turn.clone()
             }
+            (None, None) => None,
+        };
+        if let Some(id) = turn
+            && let Some(turn) = self.turns.get(&id)
+        {
+            self.dirty.insert((turn.place.clone(), id));
         }
     }
 
     fn message(&mut self, message: Message) {
-        if self.forgotten.contains(&self.hasher.hash_one(&message.id)) {
+        if self.forgotten.contains(&message.id) {
             return;
         }
         let Message { id, created, lineage, body, mut gaps } = message;
@@ -190,25 +198,22 @@ impl Thread {
         if created.is_none() {
             gaps.push(Gap::MissingTime { message: id.clone() });
         }
-        let turn = match body {
-            Body::Prompt(prompt) => Some(self.prompt(&id, place, prompt)),
+        match body {
+            Body::Prompt(prompt) => self.prompt(&id, place, prompt),
             Body::Answer(answer) => {
                 if let (Some(created), Some(completed)) = (created, answer.completed)
                     && completed < created
                 {
                     gaps.push(Gap::ClockStep { message: id.clone() });
                 }
-                self.answer(&id, place, answer, &mut gaps)
+                self.answer(&id, place, answer, &mut gaps);
             }
-            Body::Unknown => None,
-        };
-        for gap in gaps {
-            self.note(turn.as_ref(), gap);
+            Body::Unknown => {}
         }
+        self.note(&id, gaps);
     }
 
-    /// Takes a sighting of a prompt; gives the turn that it drives.
-    fn prompt(&mut self, id: &MessageId, mut place: Place, prompt: Prompt) -> TurnId {
+    fn prompt(&mut self, id: &MessageId, mut place: Place, prompt: Prompt) {
         let node = self.nodes.entry(id.clone()).or_default();
         let overwritten = node.answer;
         if let Some(known) = &mut node.prompt {
@@ -219,28 +224,30 @@ impl Thread {
             let moved = place != known.place;
             let same = before == (known.prompt.author, known.prompt.kind, known.prompt.content);
             if same && !moved {
-                return known.root.clone();
+                return;
             }
             let was = std::mem::replace(&mut known.place, place.clone());
             if moved {
                 self.move_prompt(&was, &place);
             }
         } else {
-            node.prompt =
-                Some(PromptNode { prompt, place: place.clone(), root: TurnId::from(id) });
+            node.prompt = Some(PromptNode {
+                prompt,
+                place: place.clone(),
+                root: TurnId::from(id),
+                gaps: BTreeSet::new(),
+            });
             self.order.insert(place.clone(), Entry::Prompt);
         }
         if self.nodes.get(id).is_some_and(|node| !node.answered_by.is_empty()) {
             self.now_answered(place.clone());
         }
         self.reattribute_prompt(id, &place);
-        if let Some(slot) = overwritten {
-            self.overwritten(id, slot);
+        // The row of an answer now holds a prompt: what it used and said stays recorded.
+        if let Some(slot) = overwritten.and_then(|slot| self.slab.get_mut(slot)) {
+            slot.gaps.insert(Gap::Overwritten { message: id.clone() });
+            self.dirty_answers.extend(overwritten);
         }
-        self.nodes
-            .get(id)
-            .and_then(|node| node.prompt.as_ref())
-            .map_or_else(|| TurnId::from(id), |prompt| prompt.root.clone())
     }
 
     fn move_prompt(&mut self, from: &Place, to: &Place) {
@@ -255,22 +262,16 @@ impl Thread {
         self.reattribute_after(from);
     }
 
-    /// Takes a sighting of an answer; gives the turn that it belongs to.
-    fn answer(
-        &mut self,
-        id: &MessageId,
-        place: Place,
-        answer: Answer,
-        gaps: &mut Vec<Gap>,
-    ) -> Option<TurnId> {
+    fn answer(&mut self, id: &MessageId, place: Place, answer: Answer, gaps: &mut Vec<Gap>) {
         let node = self.nodes.entry(id.clone()).or_default();
         let Some(slot) = node.answer else {
             if node.prompt.is_some() {
                 gaps.push(Gap::Overwritten { message: id.clone() });
             }
-            return self.new_answer(id, place, answer, gaps);
+            self.new_answer(id, place, answer, gaps);
+            return;
         };
-        let known = self.slab.get_mut(slot)?;
+        let Some(known) = self.slab.get_mut(slot) else { return };
         let parent_before = known.answer.parent.clone();
         let before: Usage = sum(&known.answer);
         let was_over = turn::is_over(&known.answer);
@@ -285,7 +286,11 @@ impl Thread {
             turn.usage.unmerge(&before);
             turn.usage.merge(&after);
             if was_over != is_over {
-                if is_over { turn.open.remove(&known_place) } else { turn.open.insert(known_place.clone()) };
+                if is_over {
+                    turn.open.remove(&known_place)
+                } else {
+                    turn.open.insert(known_place.clone())
+                };
             }
             if let Some(slot) = self.slab.get(slot) {
                 turn.children.extend(slot.answer.children.iter().cloned());
@@ -298,16 +303,9 @@ impl Thread {
         } else if turn.is_some() {
             self.reattribute_after(&known_place);
         }
-        self.slab.get(slot).and_then(|slot| slot.turn.clone())
     }
 
-    fn new_answer(
-        &mut self,
-        id: &MessageId,
-        place: Place,
-        answer: Answer,
-        gaps: &mut Vec<Gap>,
-    ) -> Option<TurnId> {
+    fn new_answer(&mut self, id: &MessageId, place: Place, answer: Answer, gaps: &mut Vec<Gap>) {
         let parent = answer.parent.clone();
         let slot = self.store_answer(place.clone(), answer);
         self.nodes.entry(id.clone()).or_default().answer = Some(slot);
@@ -316,15 +314,21 @@ impl Thread {
         self.dirty_answers.insert(slot);
         let Some(parent) = parent else {
             gaps.push(Gap::NoParent { message: id.clone() });
-            return None;
+            return;
         };
         self.adopt(slot, &parent);
         self.reattribute_after(&place);
-        self.slab.get(slot).and_then(|slot| slot.turn.clone())
     }
 
     fn store_answer(&mut self, place: Place, answer: Answer) -> usize {
-        let new = Slot { answer, place, turn: None, announced: Vec::new() };
+        let new = Slot {
+            answer,
+            place,
+            turn: None,
+            gaps: BTreeSet::new(),
+            announced: Vec::new(),
+            settled: None,
+        };
         if let Some(slot) = self.free.pop()
             && let Some(old) = self.slab.get_mut(slot)
         {
@@ -333,12 +337,6 @@ impl Thread {
         }
         self.slab.push(new);
         self.slab.len() - 1
-    }
-
-    /// The row of an answer now holds a prompt: what it used and said stays recorded.
-    fn overwritten(&mut self, id: &MessageId, slot: usize) {
-        let turn = self.slab.get(slot).and_then(|slot| slot.turn.clone());
-        self.note(turn.as_ref(), Gap::Overwritten { message: id.clone() });
     }
 
     fn surroundings(&self, id: &TurnId, turn: &Turn) -> Surroundings {
@@ -380,9 +378,10 @@ impl Thread {
 
     fn receipt_of(&self, id: &TurnId, turn: &Turn) -> Receipt {
         let current = turn::completion(turn, &self.slab, self.status_of(id, turn));
-        let settled = current.message.as_ref().and_then(|last| turn.announced.settled.get(last));
+        let last = turn.answers.last_key_value().and_then(|(_, slot)| self.slab.get(*slot));
+        let settled = last.and_then(|slot| slot.settled.as_ref());
         let mut usage = turn.usage;
-        let mut gaps = turn.gaps.clone();
+        let mut gaps = self.gaps_of(id, turn);
         if self.open_is_lost(turn) {
             self.count_lost(turn, &mut usage, &mut gaps);
         }
@@ -394,9 +393,8 @@ impl Thread {
                 .filter(|(_, sum)| sum.overflowed())
                 .map(|(counter, _)| Gap::Overflow { counter }),
         );
-        let is_prompt_now = |place: &&Place| {
-            self.nodes.get(&place.id).is_some_and(|node| node.prompt.is_some())
-        };
+        let is_prompt_now =
+            |place: &&Place| self.nodes.get(&place.id).is_some_and(|node| node.prompt.is_some());
         let mut completion = settled.map_or(current, |settled| settled.first.clone());
         // An answer whose row is a prompt now can no longer be found under its id.
         if completion.message.as_ref().is_some_and(|message| {
@@ -421,6 +419,22 @@ impl Thread {
             children: turn.children.iter().cloned().collect(),
             gaps: gaps.into_iter().collect(),
         }
+    }
+
+    fn gaps_of(&self, id: &TurnId, turn: &Turn) -> BTreeSet<Gap> {
+        let mut gaps = turn.gaps.clone();
+        gaps.extend(self.prompt_gaps(id, turn).cloned());
+        let slots = turn.answers.values().filter_map(|slot| self.slab.get(*slot));
+        gaps.extend(slots.flat_map(|slot| slot.gaps.iter().cloned()));
+        gaps
+    }
+
+    /// What did not fit in the prompts of a turn: its own and those that the harness put in.
+    fn prompt_gaps<'a>(&'a self, id: &'a TurnId, turn: &'a Turn) -> impl Iterator<Item = &'a Gap> {
+        let own = std::iter::once(id.as_str());
+        own.chain(turn.generated.iter().map(|place| place.id.as_str()))
+            .filter_map(|id| self.nodes.get(id)?.prompt.as_ref())
+            .flat_map(|prompt| &prompt.gaps)
     }
 
     /// Whether the open answers of a turn will never be closed, as far as is known.
@@ -464,16 +478,14 @@ impl Thread {
         usage
     }
 
-    /// Forgets all but the last `keep` turns that are settled and given out, so that memory does
+    /// Forgets all but the last `keep` requests that are settled and given out, so that memory does
     /// not grow with the history. Later sightings of their messages are ignored: what a ledger
     /// holds of them stands.
     pub fn forget_settled(&mut self, keep: usize) {
         let mut settled: Vec<(Place, TurnId)> = self
             .turns
             .iter()
-            .filter(|(_, turn)| {
-                !turn.announced.settled.is_empty() || turn.announced.unstarted.is_some()
-            })
+            .filter(|(_, turn)| turn.announced.admitted.is_some())
             .map(|(id, turn)| (turn.place.clone(), id.clone()))
             .filter(|entry| !self.waiting.contains(entry) && !self.dirty.contains(entry))
             .collect();
@@ -498,7 +510,7 @@ impl Thread {
     }
 
     fn drop_message(&mut self, place: &Place) {
-        self.forgotten.insert(self.hasher.hash_one(&place.id));
+        self.forgotten.insert(place.id.clone());
         self.nodes.remove(&place.id);
         self.order.remove(place);
         self.generated.remove(place);

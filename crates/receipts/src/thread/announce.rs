@@ -39,17 +39,17 @@ impl Thread {
         facts: &mut Vec<Fact>,
     ) {
         let Some(mut turn) = self.turns.remove(id) else { return };
-        let completion =
-            turn::completion(&turn, &self.slab, self.status_of(id, &turn));
+        let completion = turn::completion(&turn, &self.slab, self.status_of(id, &turn));
         let mut say = |body| facts.push(Fact { turn: id.clone(), body });
         self.admission(id, &mut turn, &mut say);
-        let mine: Vec<usize> = answers
-            .extract_if(.., |(_, turn, _)| turn == id)
-            .map(|(_, _, slot)| slot)
-            .collect();
+        let mine: Vec<usize> =
+            answers.extract_if(.., |(_, turn, _)| turn == id).map(|(_, _, slot)| slot).collect();
+        let mut gaps = turn.gaps.clone();
+        gaps.extend(self.prompt_gaps(id, &turn).cloned());
         for slot in mine {
             if let Some(slot) = self.slab.get_mut(slot) {
                 calls(slot, &mut say);
+                gaps.extend(slot.gaps.iter().cloned());
             }
         }
         if self.open_is_lost(&turn) {
@@ -62,7 +62,6 @@ impl Thread {
             }
         }
         lineage(&mut turn, &mut say);
-        let mut gaps = turn.gaps.clone();
         gaps.extend(end_gaps(&turn, &self.slab, &completion));
         for gap in gaps {
             if turn.announced.gaps.insert(gap.clone()) {
@@ -74,7 +73,11 @@ impl Thread {
             self.waiting.insert(entry);
         } else {
             self.waiting.remove(&entry);
-            settle(&mut turn, completion, &mut say);
+            let last = turn.answers.last_key_value().map(|(_, slot)| *slot);
+            match last.and_then(|slot| self.slab.get_mut(slot)) {
+                Some(slot) => settle(slot, id, completion, &mut turn.announced.gaps, &mut say),
+                None => settle_unanswered(&mut turn, completion, &mut say),
+            }
         }
         self.turns.insert(id.clone(), turn);
     }
@@ -145,33 +148,38 @@ fn lineage(turn: &mut Turn, say: &mut impl FnMut(FactBody)) {
     }
 }
 
-fn settle(turn: &mut Turn, completion: Completion, say: &mut impl FnMut(FactBody)) {
-    let Some(message) = completion.message.clone() else {
-        if turn.announced.unstarted.as_ref() != Some(&completion) {
-            turn.announced.unstarted = Some(completion.clone());
-            say(FactBody::Completed(completion));
-        }
+fn settle_unanswered(turn: &mut Turn, completion: Completion, say: &mut impl FnMut(FactBody)) {
+    if turn.announced.unstarted.as_ref() != Some(&completion) {
+        turn.announced.unstarted = Some(completion.clone());
+        say(FactBody::Completed(completion));
+    }
+}
+
+fn settle(
+    slot: &mut Slot,
+    turn: &TurnId,
+    completion: Completion,
+    said: &mut BTreeSet<Gap>,
+    say: &mut impl FnMut(FactBody),
+) {
+    let Some(settled) = &mut slot.settled else {
+        let first = completion.clone();
+        slot.settled = Some(Settled { turn: turn.clone(), first, contradicted_by: None });
+        say(FactBody::Completed(completion));
         return;
     };
-    match turn.announced.settled.get_mut(&message) {
-        None => {
-            let settled = Settled { first: completion.clone(), contradicted_by: None };
-            turn.announced.settled.insert(message, settled);
-            say(FactBody::Completed(completion));
+    if settled.turn != *turn {
+        settled.turn = turn.clone();
+        say(FactBody::Completed(settled.first.clone()));
+    }
+    if settled.first != completion && settled.contradicted_by.as_ref() != Some(&completion) {
+        settled.contradicted_by = Some(completion.clone());
+        let gap = Gap::Contradiction { message: slot.place.id.clone() };
+        slot.gaps.insert(gap.clone());
+        if said.insert(gap.clone()) {
+            say(FactBody::Gap(gap));
         }
-        Some(settled)
-            if settled.first != completion
-                && settled.contradicted_by.as_ref() != Some(&completion) =>
-        {
-            settled.contradicted_by = Some(completion.clone());
-            let gap = Gap::Contradiction { message };
-            if turn.announced.gaps.insert(gap.clone()) {
-                turn.gaps.insert(gap.clone());
-                say(FactBody::Gap(gap));
-            }
-            say(FactBody::Completed(completion));
-        }
-        Some(_) => {}
+        say(FactBody::Completed(completion));
     }
 }
 

@@ -4,7 +4,6 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use super::{Entry, Kind, NoReply, Place, Thread, Turn, sum, turn};
 use crate::{
-    gap::Gap,
     id::{MessageId, TurnId},
     observation::{AnswerRole, Author, Generated},
 };
@@ -91,9 +90,8 @@ impl Thread {
     /// A prompt has an answer: the requests before it may be absorbed by it.
     pub(super) fn now_answered(&mut self, place: Place) {
         if self.answered.insert(place.clone()) {
-            self.dirty.extend(
-                self.waiting.iter().take_while(|(waiting, _)| *waiting < place).cloned(),
-            );
+            self.dirty
+                .extend(self.waiting.iter().take_while(|(waiting, _)| *waiting < place).cloned());
         }
     }
 
@@ -107,19 +105,17 @@ impl Thread {
             .turns
             .entry(root.clone())
             .or_insert_with(|| Turn::new(Kind::Orphan, place.clone()));
-        if turn.kind == Kind::Orphan && place < turn.place {
-            self.waiting.remove(&(turn.place.clone(), root.clone()));
-            self.dirty.remove(&(turn.place.clone(), root.clone()));
-            turn.place = place.clone();
-        }
         turn.usage.merge(&usage);
         turn.children.extend(children);
         if !is_over {
             turn.open.insert(place.clone());
         }
         turn.answers.insert(place, slot);
-        self.waiting.insert((turn.place.clone(), root.clone()));
-        self.dirty.insert((turn.place.clone(), root));
+        self.place_orphan(&root);
+        if let Some(turn) = self.turns.get(&root) {
+            self.waiting.insert((turn.place.clone(), root.clone()));
+            self.dirty.insert((turn.place.clone(), root));
+        }
         self.dirty_answers.insert(slot);
     }
 
@@ -138,7 +134,26 @@ impl Thread {
             .flat_map(|slot| slot.answer.children.iter().cloned())
             .collect();
         self.dirty.insert((turn.place.clone(), root.clone()));
+        self.place_orphan(&root);
         self.drop_if_empty(&root);
+    }
+
+    /// A turn whose prompt is not known stands where its first answer stands.
+    fn place_orphan(&mut self, root: &TurnId) {
+        let Some(turn) = self.turns.get_mut(root) else { return };
+        let first = turn.answers.first_key_value().map(|(place, _)| place);
+        if let Some(first) = first
+            && turn.kind == Kind::Orphan
+            && *first != turn.place
+        {
+            let was = (std::mem::replace(&mut turn.place, first.clone()), root.clone());
+            if self.waiting.remove(&was) {
+                self.waiting.insert((turn.place.clone(), root.clone()));
+            }
+            if self.dirty.remove(&was) {
+                self.dirty.insert((turn.place.clone(), root.clone()));
+            }
+        }
     }
 
     /// A turn exists as long as it has a prompt of its own or an answer.
@@ -190,6 +205,11 @@ impl Thread {
         let mut work = Vec::new();
         self.reroot(id, &mut work);
         self.successors(place, &mut work);
+        // Whether what follows its answers leads back to it depends on its place.
+        let answers = self.nodes.get(id).into_iter().flat_map(|node| &node.answered_by);
+        for slot in answers.filter_map(|slot| self.slab.get(*slot)) {
+            self.successors(&slot.place, &mut work);
+        }
         self.cascade(work);
     }
 
@@ -268,13 +288,11 @@ impl Thread {
 
     fn own_turn(&mut self, own: TurnId, place: Place, kind: Kind) {
         let wished = self.no_reply.contains(own.as_str());
-        let turn =
-            self.turns.entry(own.clone()).or_insert_with(|| Turn::new(kind, place.clone()));
+        let turn = self.turns.entry(own.clone()).or_insert_with(|| Turn::new(kind, place.clone()));
         self.waiting.remove(&(turn.place.clone(), own.clone()));
         self.dirty.remove(&(turn.place.clone(), own.clone()));
         turn.kind = kind;
         turn.place = place.clone();
-        turn.gaps.retain(|gap| !matches!(gap, Gap::DanglingParent { .. }));
         if wished {
             turn.no_reply = NoReply::Wished;
         }

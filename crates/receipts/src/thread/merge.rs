@@ -77,6 +77,13 @@ fn join_calls(kept: &mut Vec<Call>, seen: &mut Vec<Call>, order: Ordering, gaps:
             match (kept.iter_mut().find(|known| known.key == call.key), call.usage) {
                 (Some(known), CallUsage::Known(counters)) => raise(known, &counters, gaps),
                 (None, CallUsage::Known(_)) => kept.push(call),
+                // Nothing tells which of the two is later: both say which calls there are.
+                (None, _) if order == Ordering::Equal => kept.push(call),
+                (Some(Call { usage: usage @ CallUsage::Open, .. }), CallUsage::Unknown)
+                    if order == Ordering::Equal =>
+                {
+                    *usage = CallUsage::Unknown;
+                }
                 (_, CallUsage::Open | CallUsage::Unknown) => {}
             }
         }

@@ -48,15 +48,15 @@ pub(super) struct Announced {
     pub(super) children: BTreeSet<ThreadId>,
     pub(super) generated: BTreeSet<MessageId>,
     pub(super) gaps: BTreeSet<Gap>,
-    /// How the attempts ended, by the answer that ended them.
-    pub(super) settled: BTreeMap<MessageId, Settled>,
     /// The last ending of a request without an answer.
     pub(super) unstarted: Option<Completion>,
 }
 
-/// The recorded end of an attempt.
+/// The end of an attempt that was given out.
 #[derive(Debug)]
 pub(super) struct Settled {
+    /// The turn for which it was given out last.
+    pub(super) turn: TurnId,
     /// What holds for ever (rule F5).
     pub(super) first: Completion,
     /// The last other state that was seen.
@@ -70,8 +70,12 @@ pub(super) struct Slot {
     pub(super) place: Place,
     /// The turn that it belongs to; `None` when it belongs to none.
     pub(super) turn: Option<TurnId>,
+    /// What in it did not fit.
+    pub(super) gaps: BTreeSet<Gap>,
     /// The calls that were already given out as facts.
     pub(super) announced: Vec<(CallKey, Counters)>,
+    /// The end of the attempt that it ended, once that was given out.
+    pub(super) settled: Option<Settled>,
 }
 
 impl Turn {

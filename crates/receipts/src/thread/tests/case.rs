@@ -238,8 +238,7 @@ fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
         closed("d", 10, "later", Finish::Stop),
     ];
     let thread = fold(history, Owner::Idle);
-    let expected =
-        [("p".to_owned(), Status::Completed), ("later".to_owned(), Status::Completed)];
+    let expected = [("p".to_owned(), Status::Completed), ("later".to_owned(), Status::Completed)];
     assert_eq!(statuses(&thread), expected);
 }
 
@@ -255,9 +254,11 @@ fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
     thread.observe(Observation::Message(failed.clone()));
     let facts = thread.take_facts();
     assert_eq!(completions(&facts), [Status::Failed]);
-    assert!(facts.iter().any(|fact| {
-        fact.body == FactBody::Gap(Gap::Contradiction { message: id("a") })
-    }));
+    assert!(
+        facts
+            .iter()
+            .any(|fact| { fact.body == FactBody::Gap(Gap::Contradiction { message: id("a") }) })
+    );
     assert_eq!(statuses(&thread), [("p".to_owned(), Status::Completed)]);
     thread.observe(Observation::Message(failed));
     assert_eq!(thread.take_facts(), []);
