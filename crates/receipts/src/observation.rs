@@ -10,6 +10,7 @@ use crate::{
 };
 
 /// One thing seen in, or known about, one thread.
+#[expect(clippy::large_enum_variant, reason = "nearly all observations are messages")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
     /// A message as it stands now.

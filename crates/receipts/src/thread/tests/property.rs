@@ -128,7 +128,7 @@ fn history() -> impl Strategy<Value = Vec<Message>> {
                 match (&known.body, &mut message.body) {
                     (Body::Prompt(known), Body::Prompt(seen)) => seen.clone_from(known),
                     (Body::Answer(known), Body::Answer(seen)) => {
-                        seen.parent.clone_from(&known.parent)
+                        seen.parent.clone_from(&known.parent);
                     }
                     _ => return None,
                 }

@@ -1,0 +1,181 @@
+//! What did an assistant message say, and how did it end? (rules F3, F4 and F6)
+
+use receipts::{
+    Answer, AnswerRole, Ending, Failure, Finish, MessageId, ThreadId, Tools, UnixMillis,
+};
+use verbatim::{Text, redact};
+
+use super::{calls, is_set, odd::Odd};
+use crate::{
+    message::{ErrorInfo, Message},
+    part::{Part, ToolState},
+};
+
+const ABORTED: &str = "MessageAbortedError";
+
+pub(super) fn answer(id: &MessageId, message: &Message<'_>, odd: &mut Odd) -> Answer {
+    let info = &message.info;
+    let completed = info.time.get().and_then(|time| {
+        odd.of("info.time.completed", "milliseconds", &time.completed).copied().map(UnixMillis)
+    });
+    let parent = odd.of("info.parentID", "a message id", &info.parent_id);
+    let parent = parent.and_then(|parent| match MessageId::new(&**parent) {
+        Ok(parent) => Some(parent),
+        Err(error) => {
+            odd.note("info.parentID", error.to_string());
+            None
+        }
+    });
+    let finish = odd.of("info.finish", "a word", &info.finish).map(|word| finish(word));
+    let ending = ending(message, odd);
+    let tools = tools(&message.parts, odd);
+    let calls = calls::calls(
+        id,
+        message,
+        &calls::Context { completed, finish: &finish, ending: &ending },
+        odd,
+    );
+    let is_summary = info.summary.is_some_and(|raw| raw.get() == "true");
+    Answer {
+        parent,
+        completed,
+        tools,
+        role: if is_summary { AnswerRole::Summary } else { AnswerRole::Answer },
+        calls,
+        text: text(&message.parts),
+        provider: word(odd.of("info.providerID", "a word", &info.provider_id)),
+        model: word(odd.of("info.modelID", "a word", &info.model_id)),
+        children: children(&message.parts),
+        parts: u32::try_from(message.parts.len()).unwrap_or(u32::MAX),
+        finish,
+        ending,
+    }
+}
+
+fn word(text: Option<&Text<'_>>) -> Option<Box<str>> {
+    text.filter(|text| !text.is_empty()).map(|text| Box::from(&**text))
+}
+
+/// Source: the finish reasons of the AI SDK, as 1.18.33 stores them.
+fn finish(word: &str) -> Finish {
+    match word {
+        "stop" => Finish::Stop,
+        "length" => Finish::Length,
+        "content-filter" => Finish::ContentFilter,
+        "other" => Finish::Other,
+        "error" => Finish::Error,
+        "tool-calls" => Finish::ToolCalls,
+        unknown => Finish::Unknown(unknown.into()),
+    }
+}
+
+fn ending(message: &Message<'_>, odd: &mut Odd) -> Ending {
+    let info = &message.info;
+    if let Some(error) = odd.of("info.error", "an object", &info.error) {
+        let failure = failure(error);
+        return if &*failure.name == ABORTED {
+            Ending::Aborted(failure)
+        } else {
+            Ending::Failed(failure)
+        };
+    }
+    if info.error.odd().is_some() {
+        let message = "the harness stored an error that cannot be read".into();
+        return Ending::Failed(Failure { name: "UnknownError".into(), message });
+    }
+    match info.structured.or(info.structured_output) {
+        Some(value) => Ending::Structured(verbatim::canonical(value.get()).into()),
+        None => Ending::Plain,
+    }
+}
+
+fn failure(error: &ErrorInfo<'_>) -> Failure {
+    let name = error.name.get().map_or("UnknownError", |name| &**name);
+    let data = error.data.get().and_then(|data| data.message.get());
+    let message = data.or(error.message.get()).map(|message| redact(message));
+    Failure {
+        name: redact(name).into(),
+        message: message
+            .filter(|message| !message.is_empty())
+            .map_or_else(|| "the harness gave no message".into(), Into::into),
+    }
+}
+
+fn tool_parts<'m>(parts: &'m [Part<'m>]) -> impl Iterator<Item = (usize, &'m Part<'m>)> {
+    let is_tool = |part: &Part<'_>| part.kind.get().is_some_and(|kind| &**kind == "tool");
+    parts.iter().enumerate().filter(move |(_, part)| is_tool(part))
+}
+
+fn tools(parts: &[Part<'_>], odd: &mut Odd) -> Tools {
+    let mut tools = Tools::default();
+    for (at, part) in tool_parts(parts) {
+        let state = odd.of(&format!("parts[{at}].state"), "an object", &part.state);
+        let interrupted = state.is_some_and(is_interrupted);
+        match state.and_then(|state| state.status.get()).map(|status| &**status) {
+            Some("completed") => {
+                tools.closed += 1;
+                tools.aborted += u32::from(interrupted || state.is_some_and(is_aborted_shell));
+            }
+            Some("error") => {
+                tools.closed += 1;
+                tools.rejected += u32::from(state.is_some_and(is_rejected));
+                tools.aborted += u32::from(interrupted || state.is_some_and(is_cancelled));
+            }
+            // A state that this build does not know blocks, as a running one does.
+            Some(_) | None => tools.open += 1,
+        }
+        let by_provider = part.metadata.get().is_some_and(|marks| is_set(&marks.provider_executed));
+        tools.client += u32::from(!by_provider && !interrupted);
+    }
+    tools
+}
+
+fn is_interrupted(state: &ToolState<'_>) -> bool {
+    state.metadata.get().is_some_and(|marks| is_set(&marks.interrupted))
+}
+
+fn error_text<'s>(state: &'s ToolState<'_>) -> &'s str {
+    state.error.get().map_or("", |error| &**error)
+}
+
+/// Source: the sentences of 1.18.33 for a refused permission and a dismissed question.
+fn is_rejected(state: &ToolState<'_>) -> bool {
+    let error = error_text(state);
+    error.contains("rejected permission") || error.contains("dismissed this question")
+}
+
+/// Source: the sentence of 1.18.33 for a subagent whose parent was aborted.
+fn is_cancelled(state: &ToolState<'_>) -> bool {
+    matches!(error_text(state), "Task cancelled" | "Tool execution aborted")
+}
+
+/// Source: 1.18.33 tells an aborted shell command only in its output.
+fn is_aborted_shell(state: &ToolState<'_>) -> bool {
+    state.output.is_some_and(|output| output.get().contains("User aborted the command"))
+}
+
+/// The text after the last step start: a failed attempt leaves its text before that (rule F6).
+///
+/// Parts are in the order of their ids, which a clock step breaks; with one step all text counts.
+fn text(parts: &[Part<'_>]) -> Option<Box<str>> {
+    let is = |part: &Part<'_>, kind| part.kind.get().is_some_and(|found| &**found == kind);
+    let starts = parts.iter().filter(|part| is(part, "step-start")).count();
+    let last = parts.iter().rposition(|part| is(part, "step-start")).filter(|_| starts > 1);
+    let mut texts = parts
+        .iter()
+        .skip(last.unwrap_or(0))
+        .filter(|part| is(part, "text") && !is_set(&part.ignored))
+        .filter_map(|part| part.text.get())
+        .filter(|text| !text.is_empty());
+    let first = texts.next()?;
+    let mut whole = String::from(&**first);
+    whole.extend(texts.map(|text| &**text));
+    Some(whole.into())
+}
+
+fn children(parts: &[Part<'_>]) -> Vec<ThreadId> {
+    tool_parts(parts)
+        .filter_map(|(_, part)| part.state.get()?.metadata.get()?.session_id.get())
+        .filter_map(|id| ThreadId::new(&**id).ok())
+        .collect()
+}

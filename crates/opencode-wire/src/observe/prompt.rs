@@ -1,0 +1,48 @@
+//! Who put a user message into the history, and what does it ask for? (rule F1)
+
+use receipts::{Author, Generated, Kind, Prompt};
+
+use super::is_set;
+use crate::part::Part;
+
+/// Source: the text that 1.18.33 writes after a command's sub-task.
+const FOLLOW_UP: &str = "Summarize the task tool output above and continue with your task.";
+/// Source: the text that 1.18.33 writes for a shell command.
+const SHELL: &str = "The following tool was executed by the user";
+
+pub(super) fn prompt(parts: &[Part<'_>]) -> Prompt {
+    let (kind, author) = parts.iter().find_map(mark).unwrap_or((Kind::Prompt, Author::Client));
+    let texts = parts.iter().flat_map(|part| [&part.kind, &part.text]);
+    let content = (!parts.is_empty())
+        .then(|| verbatim::digest(texts.map(|text| text.get().map_or("", |text| &**text))));
+    Prompt { kind, author, content, parts: u32::try_from(parts.len()).unwrap_or(u32::MAX) }
+}
+
+/// Reads the mark that one part sets on its whole message.
+fn mark(part: &Part<'_>) -> Option<(Kind, Author)> {
+    match &**part.kind.get()? {
+        "compaction" if is_set(&part.overflow) => {
+            Some((Kind::Prompt, Author::Harness(Generated::OverflowCompaction)))
+        }
+        "compaction" if is_set(&part.auto) => {
+            Some((Kind::Prompt, Author::Harness(Generated::Compaction)))
+        }
+        "compaction" => Some((Kind::Summarize, Author::Client)),
+        "text" if is_set(&part.synthetic) => synthetic(part),
+        _ => None,
+    }
+}
+
+fn synthetic(part: &Part<'_>) -> Option<(Kind, Author)> {
+    if part.metadata.get().is_some_and(|marks| is_set(&marks.compaction_continue)) {
+        return Some((Kind::Prompt, Author::Harness(Generated::Continue)));
+    }
+    let text = part.text.get()?;
+    if &**text == FOLLOW_UP {
+        Some((Kind::Prompt, Author::Harness(Generated::FollowUp)))
+    } else if text.starts_with(SHELL) {
+        Some((Kind::Shell, Author::Client))
+    } else {
+        None
+    }
+}
