@@ -5,8 +5,8 @@ use std::error::Error;
 use serde::Deserialize;
 use testkit::{
     agents,
-    model::{CallKind, Ending, Key, Model, Reply, Served, Tally, Usage},
-    opencode::{Home, OpenCode, Setup},
+    model::{CallKind, Ending, Gate, Key, Model, Reply, Served, Tally, Usage},
+    opencode::{Home, OpenCode, PROVIDER, SMALL_MODEL, Setup},
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -182,6 +182,45 @@ async fn a_real_opencode_stores_what_the_scripted_model_served() -> Outcome {
             finish: Some("tool-calls".to_owned()),
             structured: Some(Structured { answer: 42 }),
         }
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_compaction_is_told_from_a_step_and_an_abort_from_an_answer() -> Outcome {
+    let model = Model::start()?;
+    let (full, slow, gate) = (Key::new("full"), Key::new("slow"), Gate::new("never"));
+    model.script(&full, [Reply::text("all said").stop(Usage::of(9_500, 50))]);
+    model.script(&slow, [Reply::text("half").hold(&gate).stop(Usage::of(1, 1))]);
+    model.compaction(&full, [Reply::text("a summary").stop(Usage::of(400, 30))]);
+
+    let home = Home::create(&Setup::new(&model.base_url()))?;
+    let server = OpenCode::start(&agents::opencode()?, &home)?;
+    let session = session(&server).await?;
+    let small = format!(r#""model":{{"providerID":"{PROVIDER}","modelID":"{SMALL_MODEL}"}},"#);
+    prompt(&server, &session, &full.prompt("fill the context"), &small).await?;
+
+    let aborting = async {
+        model.held_at(&gate).await;
+        post::<bool>(&server, &format!("/session/{session}/abort"), String::new()).await
+    };
+    let slow_prompt = slow.prompt("take your time");
+    let (aborted, answer) = tokio::join!(aborting, prompt(&server, &session, &slow_prompt, ""));
+    assert!(aborted?);
+    answer?;
+    model.wait_for_end(&slow, 1).await;
+
+    // The call after the summary carries words of OpenCode's own, and no key.
+    let ended = |kind, key: Option<&Key>, ending| (kind, key.cloned(), ending);
+    assert_eq!(
+        kinds(&model.served()),
+        [
+            ended(CallKind::Title, Some(&full), Ending::Completed),
+            ended(CallKind::Chat, None, Ending::Completed),
+            ended(CallKind::Chat, Some(&full), Ending::Completed),
+            ended(CallKind::Compaction, Some(&full), Ending::Completed),
+            ended(CallKind::Chat, Some(&slow), Ending::ClientGone),
+        ]
     );
     Ok(())
 }
