@@ -1,3 +1,21 @@
-//! The program: arguments, configuration, wiring and printing.
+//! The program: arguments, wiring, printing and exit codes.
 
-fn main() {}
+mod args;
+mod exit;
+mod fold;
+mod print;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    match args.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::failure(&error),
+    }
+}

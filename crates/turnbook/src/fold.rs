@@ -1,0 +1,117 @@
+//! `turnbook fold opencode`: what does a history say, without a store?
+
+use std::{fs, io::Read as _, path::Path};
+
+use anyhow::Context as _;
+use opencode_wire::{History, Translator};
+use receipts::{MessageId, Observation, Owner, Receipt, Thread, ThreadId, Usage};
+
+use crate::{
+    args::{FoldOpencode, OwnerArg},
+    exit::Failure,
+    print,
+};
+
+/// The folded history of a session and of those that it started.
+#[derive(Debug)]
+pub(crate) struct Folded {
+    /// The harness's id of the session; `None` when neither the file nor a message tells it.
+    pub(crate) thread: Option<ThreadId>,
+    /// One for each request, by time.
+    pub(crate) receipts: Vec<Receipt>,
+    /// Messages that a fork copied into this session; they count elsewhere.
+    pub(crate) inherited: Vec<MessageId>,
+    /// What did not fit and belongs to no request.
+    pub(crate) gaps: Vec<receipts::Gap>,
+    /// The sessions that it started.
+    pub(crate) children: Vec<Self>,
+    /// Own use.
+    pub(crate) totals: Usage,
+    /// Own use and that of the sessions that it started.
+    pub(crate) inclusive: Usage,
+}
+
+/// Reads, folds and prints.
+pub(crate) fn run(args: &FoldOpencode) -> Result<(), Failure> {
+    let text = read(&args.file).map_err(Failure::BadInput)?;
+    let history = History::decode(&text)
+        .with_context(|| format!("{}: this is no OpenCode history", args.file.display()))
+        .map_err(Failure::BadInput)?;
+    let owner = match args.owner {
+        OwnerArg::Busy => Owner::Busy,
+        OwnerArg::Idle => Owner::Idle,
+        OwnerArg::Dead => Owner::Dead,
+        OwnerArg::Unknown => Owner::Unknown,
+    };
+    let folded = fold(&history, owner);
+    let printed = if args.json { print::json(&folded) } else { print::table(&folded) };
+    printed.map_err(Failure::Internal)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    } else {
+        bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("{}: byte {at} is not UTF-8: expected a JSON text", path.display())
+    })
+}
+
+/// Folds a history; what is known of the owner holds after the last reading.
+pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
+    let thread_id = thread_id(history);
+    // A fold needs some id; without one no message can belong to another session.
+    let id = thread_id.clone().unwrap_or_else(unnamed);
+    let translator = Translator::new(id.clone(), history.session.as_ref());
+    let mut thread = Thread::new(id);
+    // Between two readings the session may have been at work.
+    thread.observe(Observation::Owner(Owner::Busy));
+    for intent in history.intents.iter().filter(|intent| intent.no_reply) {
+        if let Ok(request) = MessageId::new(&*intent.request) {
+            thread.observe(Observation::NoReply(request));
+        }
+    }
+    for raw in history.snapshots.iter().flatten() {
+        thread.observe(translator.raw(raw));
+    }
+    thread.observe(Observation::Owner(owner));
+    let receipts = thread.receipts();
+    let mut totals = thread.unattributed();
+    for receipt in &receipts {
+        totals.merge(&receipt.usage);
+    }
+    let children: Vec<Folded> = history.children.iter().map(|child| fold(child, owner)).collect();
+    let mut inclusive = totals;
+    for child in &children {
+        inclusive.merge(&child.inclusive);
+    }
+    Folded {
+        thread: thread_id,
+        receipts,
+        inherited: thread.inherited(),
+        gaps: thread.gaps(),
+        children,
+        totals,
+        inclusive,
+    }
+}
+
+/// The session's own id, else that of its first message.
+fn thread_id(history: &History<'_>) -> Option<ThreadId> {
+    let own = history.session.as_ref().and_then(|session| session.id.get());
+    if let Some(id) = own {
+        return ThreadId::new(&**id).ok();
+    }
+    history.snapshots.iter().flatten().find_map(|raw| {
+        let message = opencode_wire::Message::decode(raw);
+        ThreadId::new(&**message.info.session_id.get()?).ok()
+    })
+}
+
+fn unnamed() -> ThreadId {
+    ThreadId::new("unnamed").expect("a constant that is neither empty nor long")
+}
