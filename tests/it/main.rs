@@ -1,1 +1,3 @@
 //! End to end: the real program, on real input.
+
+mod fold;

@@ -153,7 +153,7 @@ pub struct Answer {
     pub role: AnswerRole,
     /// The model calls in it, in order.
     pub calls: Vec<Call>,
-    /// The text after the last step start; `None` when there is none.
+    /// The text after the last step start in it, which may be empty; `None` when no step began.
     pub text: Option<Box<str>>,
     /// Who served the model.
     pub provider: Option<Box<str>>,

@@ -274,9 +274,8 @@ impl Thread {
         let Some(known) = self.slab.get_mut(slot) else { return };
         let parent_before = known.answer.parent.clone();
         let before: Usage = sum(&known.answer);
-        let was_over = turn::is_over(&known.answer);
         gaps.extend(merge::answer(&mut known.answer, answer));
-        let (after, is_over) = (sum(&known.answer), turn::is_over(&known.answer));
+        let after = sum(&known.answer);
         let same_parent = known.answer.parent == parent_before;
         let known_place = known.place.clone();
         let turn = known.turn.clone();
@@ -285,14 +284,8 @@ impl Thread {
         {
             turn.usage.unmerge(&before);
             turn.usage.merge(&after);
-            if was_over != is_over {
-                if is_over {
-                    turn.open.remove(&known_place)
-                } else {
-                    turn.open.insert(known_place.clone())
-                };
-            }
             if let Some(slot) = self.slab.get(slot) {
+                turn.place_answer(&known_place, &slot.answer);
                 turn.children.extend(slot.answer.children.iter().cloned());
             }
             self.dirty.insert((turn.place.clone(), turn_id.clone()));

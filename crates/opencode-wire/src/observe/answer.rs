@@ -155,6 +155,7 @@ fn is_aborted_shell(state: &ToolState<'_>) -> bool {
 }
 
 /// The text after the last step start: a failed attempt leaves its text before that (rule F6).
+/// `None` when no step began and nothing was said.
 ///
 /// Parts are in the order of their ids, which a clock step breaks; with one step all text counts.
 fn text(parts: &[Part<'_>]) -> Option<Box<str>> {
@@ -166,11 +167,11 @@ fn text(parts: &[Part<'_>]) -> Option<Box<str>> {
         .skip(last.unwrap_or(0))
         .filter(|part| is(part, "text") && !is_set(&part.ignored))
         .filter_map(|part| part.text.get())
-        .filter(|text| !text.is_empty());
-    let first = texts.next()?;
-    let mut whole = String::from(&**first);
-    whole.extend(texts.map(|text| &**text));
-    Some(whole.into())
+        .peekable();
+    if starts == 0 && texts.peek().is_none() {
+        return None;
+    }
+    Some(texts.map(|text| &**text).collect::<String>().into())
 }
 
 fn children(parts: &[Part<'_>]) -> Vec<ThreadId> {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound::{Excluded, Unbounded};
 
-use super::{Entry, Kind, NoReply, Place, Thread, Turn, sum, turn};
+use super::{Entry, Kind, NoReply, Place, Thread, Turn, sum};
 use crate::{
     id::{MessageId, TurnId},
     observation::{AnswerRole, Author, Generated},
@@ -99,7 +99,6 @@ impl Thread {
         let Some(known) = self.slab.get_mut(slot) else { return };
         known.turn = Some(root.clone());
         let (place, usage) = (known.place.clone(), sum(&known.answer));
-        let is_over = turn::is_over(&known.answer);
         let children = known.answer.children.clone();
         let turn = self
             .turns
@@ -107,9 +106,7 @@ impl Thread {
             .or_insert_with(|| Turn::new(Kind::Orphan, place.clone()));
         turn.usage.merge(&usage);
         turn.children.extend(children);
-        if !is_over {
-            turn.open.insert(place.clone());
-        }
+        turn.place_answer(&place, &known.answer);
         turn.answers.insert(place, slot);
         self.place_orphan(&root);
         if let Some(turn) = self.turns.get(&root) {
@@ -127,6 +124,7 @@ impl Thread {
         turn.usage.unmerge(&usage);
         turn.answers.remove(&place);
         turn.open.remove(&place);
+        turn.stepped.remove(&place);
         turn.children = turn
             .answers
             .values()

@@ -21,6 +21,8 @@ pub(super) struct Turn {
     pub(super) answers: BTreeMap<Place, usize>,
     /// Those of them that are not over: not closed, or with an open tool.
     pub(super) open: BTreeSet<Place>,
+    /// Those of them that were closed before they were created: a clock stepped in their run.
+    pub(super) stepped: BTreeSet<Place>,
     /// Prompts that the harness put in.
     pub(super) generated: BTreeSet<Place>,
     pub(super) children: BTreeSet<ThreadId>,
@@ -85,12 +87,34 @@ impl Turn {
             place,
             answers: BTreeMap::new(),
             open: BTreeSet::new(),
+            stepped: BTreeSet::new(),
             generated: BTreeSet::new(),
             children: BTreeSet::new(),
             usage: Usage::default(),
             no_reply: NoReply::NotWished,
             gaps: BTreeSet::new(),
             announced: Announced::default(),
+        }
+    }
+}
+
+/// Tells whether a clock stepped back between the start and the end of an answer.
+pub(super) fn is_stepped(answer: &Answer, place: &Place) -> bool {
+    place.time().zip(answer.completed).is_some_and(|(created, completed)| completed < created)
+}
+
+impl Turn {
+    /// Sorts an answer of this turn by how it stands.
+    pub(super) fn place_answer(&mut self, place: &Place, answer: &Answer) {
+        if is_over(answer) {
+            self.open.remove(place)
+        } else {
+            self.open.insert(place.clone())
+        };
+        if is_stepped(answer, place) {
+            self.stepped.insert(place.clone());
+        } else {
+            self.stepped.remove(place);
         }
     }
 }
@@ -186,7 +210,7 @@ pub(super) fn status(
     slab: &[Slot],
     around: &Surroundings,
 ) -> (Status, Option<TurnId>) {
-    let Some((last_place, last)) = last_answer(turn, slab) else {
+    let Some((last_place, last)) = in_run_order(turn, slab).next() else {
         return unanswered(turn, around);
     };
     if !turn.open.is_empty() {
@@ -254,7 +278,30 @@ fn unanswered(turn: &Turn, around: &Surroundings) -> (Status, Option<TurnId>) {
     }
 }
 
-/// The answer that decides: the last one by time.
+/// The answers, last first, in the order in which they were made.
+///
+/// That is the order of their places, except where a clock stepped back inside the run: then only
+/// the order in which they were closed tells it.
+fn in_run_order<'a>(
+    turn: &'a Turn,
+    slab: &'a [Slot],
+) -> Box<dyn Iterator<Item = (&'a Place, &'a Answer)> + 'a> {
+    let by_place = turn
+        .answers
+        .iter()
+        .rev()
+        .filter_map(|(place, slot)| Some((place, &slab.get(*slot)?.answer)));
+    if turn.stepped.is_empty() {
+        return Box::new(by_place);
+    }
+    let mut by_end: Vec<_> = by_place.collect();
+    // Stable: those that are still open come first, as the last made.
+    by_end
+        .sort_by_key(|(_, answer)| std::cmp::Reverse(answer.completed.map_or(i64::MAX, |at| at.0)));
+    Box::new(by_end.into_iter())
+}
+
+/// The answer that stands last.
 pub(super) fn last_answer<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Option<(&'a Place, &'a Answer)> {
     let (place, slot) = turn.answers.last_key_value()?;
     Some((place, &slab.get(*slot)?.answer))
@@ -279,15 +326,21 @@ pub(super) fn completion(
         absorbed_by,
         started_at: turn.answers.first_key_value().and_then(|(place, _)| place.time()),
         completed_at: last.and_then(|(_, answer)| answer.completed),
-        output: last.and_then(|(_, answer)| output(answer, status)),
+        output: output(turn, slab, status),
     }
 }
 
-fn output(answer: &Answer, status: Status) -> Option<Output> {
-    if let Ending::Structured(value) = &answer.ending {
+/// The value of the last answer, else the text after the last step start of the attempt (rule F6):
+/// answers in which no step began say nothing about it.
+fn output(turn: &Turn, slab: &[Slot], status: Status) -> Option<Output> {
+    let mut answers = in_run_order(turn, slab).map(|(_, answer)| answer).peekable();
+    if let Some(Ending::Structured(value)) = answers.peek().map(|answer| &answer.ending) {
         return Some(Output::Value(value.clone()));
     }
-    let text = answer.text.as_ref().filter(|text| !text.is_empty())?.clone();
+    let last = answers.next()?;
+    let earlier = answers.take_while(|answer| !is_failed(answer));
+    let mut said = std::iter::once(last).chain(earlier).filter_map(|answer| answer.text.as_ref());
+    let text = said.next().filter(|text| !text.is_empty())?.clone();
     Some(if status == Status::Completed { Output::Text(text) } else { Output::Partial(text) })
 }
 
