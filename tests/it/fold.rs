@@ -22,6 +22,7 @@ struct Printed {
     inclusive: Usage,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "the shape of the printed JSON")]
 #[derive(Debug, Deserialize)]
 struct Receipt {
     request: String,

@@ -1,3 +1,4 @@
 //! End to end: the real program, on real input.
 
+#[cfg(test)]
 mod fold;

@@ -64,6 +64,7 @@ pub(super) struct Usage {
 }
 
 /// A text or a value, and whether it is whole.
+#[expect(clippy::struct_excessive_bools, reason = "the shape of the recorded answers")]
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Output {
     #[serde(default)]
