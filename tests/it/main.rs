@@ -2,3 +2,5 @@
 
 #[cfg(test)]
 mod fold;
+#[cfg(test)]
+mod oracle;

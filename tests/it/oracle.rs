@@ -1,0 +1,278 @@
+//! The oracle: what the fold says of a real OpenCode's history equals what the model served.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use testkit::{
+    agents,
+    model::{CallKind, Ending, Finish, Gate, Key, Model, Reply, Served, Step, Tally, Usage},
+    opencode::{Home, OpenCode, PROVIDER, SMALL_MODEL, Setup},
+};
+
+use crate::fold::turnbook;
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// One turn: what the model is to serve for it, and how it must end.
+struct Scenario {
+    name: &'static str,
+    replies: Vec<Reply>,
+    status: &'static str,
+    model: Which,
+}
+
+/// Which of the scripted provider's models is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Usual,
+    /// One whose context fills up at once, so that OpenCode compacts.
+    Small,
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let turn = |name, status, replies| Scenario { name, replies, status, model: Which::Usual };
+    let bash = r#"{"command":"echo hi","description":"says hi"}"#;
+    vec![
+        turn("text", "completed", vec![Reply::text("hello").stop(Usage::of(150, 7))]),
+        turn(
+            "tools",
+            "completed",
+            vec![
+                Reply::tool("bash", bash).tool_calls(Usage::of(100, 20).cached(40)),
+                Reply::new()
+                    .and_reasoning("hm")
+                    .and_text("done")
+                    .stop(Usage::of(240, 50).cached(100).reasoning(30)),
+            ],
+        ),
+        turn("silent", "completed", vec![Reply::text("no usage").step(Step::Finish(Finish::Stop))]),
+        turn(
+            "wrong-total",
+            "completed",
+            vec![Reply::text("odd").stop(Usage::of(100, 10).total(999))],
+        ),
+        turn(
+            "length",
+            "completed",
+            vec![Reply::text("cut").finish(Finish::Length, Usage::of(120, 4_096))],
+        ),
+        turn(
+            "filter",
+            "failed",
+            vec![Reply::text("part").finish(Finish::ContentFilter, Usage::of(120, 8))],
+        ),
+        turn(
+            "stop-with-tool",
+            "completed",
+            vec![
+                Reply::tool("bash", bash).finish(Finish::Stop, Usage::of(110, 11)),
+                Reply::text("after").stop(Usage::of(130, 13)),
+            ],
+        ),
+        turn("refused", "failed", vec![Reply::refuse(401, "no such key")]),
+        turn(
+            "retried",
+            "completed",
+            vec![Reply::refuse(500, "try again"), Reply::text("at last").stop(Usage::of(140, 9))],
+        ),
+        turn(
+            "cut",
+            "completed",
+            vec![
+                Reply::new().and_words("half of an answer", Duration::from_millis(200)).cut(),
+                Reply::text("whole").stop(Usage::of(150, 9)),
+            ],
+        ),
+        Scenario {
+            name: "compacted",
+            replies: vec![
+                Reply::text("all said").stop(Usage::of(9_500, 50)),
+                Reply::text("and on").stop(Usage::of(60, 6)),
+            ],
+            status: "completed",
+            model: Which::Small,
+        },
+        turn("empty", "completed", vec![Reply::new().stop(Usage::of(90, 0))]),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+struct Printed {
+    receipts: Vec<Receipt>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Receipt {
+    request: String,
+    status: String,
+    usage: Counters,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Counters {
+    input: Option<u64>,
+    cache_read: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    calls: u64,
+    unknown_calls: u64,
+}
+
+impl From<Counters> for Tally {
+    fn from(counters: Counters) -> Self {
+        Self {
+            calls: counters.calls,
+            unknown_calls: counters.unknown_calls,
+            input: counters.input.unwrap_or(0),
+            cache_read: counters.cache_read.unwrap_or(0),
+            output: counters.output.unwrap_or(0),
+            reasoning: counters.reasoning.unwrap_or(0),
+        }
+    }
+}
+
+struct Server {
+    server: OpenCode,
+    client: reqwest::Client,
+}
+
+impl Server {
+    async fn send(&self, request: reqwest::RequestBuilder) -> Outcome<String> {
+        let response = request.header("authorization", self.server.authorization()).send().await?;
+        let (status, text) = (response.status(), response.text().await?);
+        if status.is_success() { Ok(text) } else { Err(format!("{status}: {text}").into()) }
+    }
+
+    async fn post(&self, route: &str, body: String) -> Outcome<String> {
+        let request = self.client.post(format!("{}{route}", self.server.url()));
+        self.send(request.header("content-type", "application/json").body(body)).await
+    }
+
+    async fn get(&self, route: &str) -> Outcome<String> {
+        self.send(self.client.get(format!("{}{route}", self.server.url()))).await
+    }
+
+    async fn new_session(&self) -> Outcome<String> {
+        #[derive(Deserialize)]
+        struct Session {
+            id: String,
+        }
+        let text = self.post("/session", r#"{"title":"oracle"}"#.to_owned()).await?;
+        Ok(serde_json::from_str::<Session>(&text)?.id)
+    }
+
+    async fn prompt(&self, session: &str, id: &str, text: &str, which: Which) -> Outcome {
+        let model = match which {
+            Which::Usual => String::new(),
+            Which::Small => {
+                format!(r#""model":{{"providerID":"{PROVIDER}","modelID":"{SMALL_MODEL}"}},"#)
+            }
+        };
+        let text = serde_json::to_string(text)?;
+        let body =
+            format!(r#"{{{model}"messageID":"{id}","parts":[{{"type":"text","text":{text}}}]}}"#);
+        self.post(&format!("/session/{session}/message"), body).await?;
+        Ok(())
+    }
+
+    /// The session's own history, folded by the program.
+    async fn folded(&self, session: &str) -> Outcome<BTreeMap<String, Receipt>> {
+        let row: Box<RawValue> =
+            serde_json::from_str(&self.get(&format!("/session/{session}")).await?)?;
+        let list = self.get(&format!("/session/{session}/message")).await?;
+        let history = format!(r#"{{"session":{row},"messages":{list}}}"#);
+        let args = ["fold", "opencode", "-", "--owner", "idle", "--json"];
+        let output = turnbook(&args, history.as_bytes());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed: Printed = serde_json::from_slice(&output.stdout)?;
+        let receipts = printed.receipts.into_iter();
+        Ok(receipts.map(|receipt| (receipt.request.clone(), receipt)).collect())
+    }
+}
+
+/// Refused calls used nothing and leave no trace; see `docs/blind-spots.md`.
+fn is_traced(call: &&Served) -> bool {
+    call.ending != Ending::Refused && call.asked.kind != CallKind::Title
+}
+
+/// Every turn of every session: its status, and the usage that the model itself counted.
+#[tokio::test]
+async fn usage_per_request_equals_what_the_model_served() -> Outcome {
+    let model = Model::start()?;
+    let home = Home::create(&Setup::new(&model.base_url()))?;
+    let server = OpenCode::start(&agents::opencode()?, &home)?;
+    let server = Server { server, client: reqwest::Client::new() };
+    let (mut found, mut expected) = (Vec::new(), Vec::new());
+    for scenario in scenarios() {
+        let session = server.new_session().await?;
+        let key = Key::new(scenario.name);
+        model.compaction(&key, [Reply::text("a summary").stop(Usage::of(400, 30))]);
+        model.script(&key, scenario.replies);
+        let before = model.served().len();
+        let id = format!("msg_oracle_{}", scenario.name);
+        server.prompt(&session, &id, &key.prompt("go on"), scenario.model).await?;
+        let receipt = server.folded(&session).await?.remove(&id).expect("the request was stored");
+        let tally: Tally = model.served()[before..].iter().filter(is_traced).collect();
+        found.push((scenario.name, receipt.status, Tally::from(receipt.usage)));
+        expected.push((scenario.name, scenario.status.to_owned(), tally));
+    }
+    assert_eq!(found, expected);
+    Ok(())
+}
+
+/// An abort in the middle of an answer, and a kill: the call is unknown, and said to be.
+#[tokio::test]
+async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
+    let model = Model::start()?;
+    let home = Home::create(&Setup::new(&model.base_url()))?;
+    let agent = agents::opencode()?;
+    let start = || OpenCode::start(&agent, &home);
+    let server = Server { server: start()?, client: reqwest::Client::new() };
+    let (aborted, killed, after) = (Key::new("aborted"), Key::new("killed"), Key::new("after"));
+    let (first, second) = (Gate::new("abort"), Gate::new("kill"));
+    model.script(&aborted, [Reply::text("half").hold(&first).stop(Usage::of(1, 1))]);
+    model.script(&killed, [Reply::text("half").hold(&second).stop(Usage::of(1, 1))]);
+    model.script(&after, [Reply::text("still here").stop(Usage::of(100, 5))]);
+
+    let session = server.new_session().await?;
+    let aborting = async {
+        model.held_at(&first).await;
+        server.post(&format!("/session/{session}/abort"), String::new()).await
+    };
+    let text = aborted.prompt("take your time");
+    let prompted = server.prompt(&session, "msg_oracle_aborted", &text, Which::Usual);
+    let (abort, prompt) = tokio::join!(aborting, prompted);
+    abort?;
+    prompt?;
+
+    let text = killed.prompt("die");
+    let prompted = server.prompt(&session, "msg_oracle_killed", &text, Which::Usual);
+    tokio::select! {
+        () = model.held_at(&second) => {}
+        ended = prompted => panic!("the turn ended before the kill: {ended:?}"),
+    }
+    server.server.kill()?;
+    let server = Server { server: start()?, client: reqwest::Client::new() };
+    let text = after.prompt("and now?");
+    server.prompt(&session, "msg_oracle_after", &text, Which::Usual).await?;
+
+    let unknown = Tally { calls: 1, unknown_calls: 1, ..Tally::default() };
+    let known = Tally { calls: 1, input: 100, output: 5, ..Tally::default() };
+    let found: Vec<_> = server
+        .folded(&session)
+        .await?
+        .into_values()
+        .map(|receipt| (receipt.request, receipt.status, Tally::from(receipt.usage)))
+        .collect();
+    let row = |request: &str, status: &str, tally| (request.to_owned(), status.to_owned(), tally);
+    assert_eq!(
+        found,
+        [
+            row("msg_oracle_aborted", "interrupted", unknown),
+            row("msg_oracle_after", "completed", known),
+            row("msg_oracle_killed", "lost", unknown),
+        ]
+    );
+    Ok(())
+}
