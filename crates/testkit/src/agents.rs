@@ -1,8 +1,9 @@
 //! Which real agents are tested against, and where are they?
 //!
-//! Each agent is pinned to one version and installed once, below the target directory that the
-//! calling program was built in (`target/agents/opencode-1.18.33`). Programs that ask at the same
-//! time wait for each other; an installation that was broken off leaves nothing that counts as one.
+//! Each agent is pinned to one version and installed once for each checkout, in
+//! `target/agents/opencode-1.18.33`, wherever builds are told to put their own output. Programs that
+//! ask at the same time wait for each other; an installation that was broken off leaves nothing that
+//! counts as one.
 
 use std::{
     env, fmt,
@@ -170,18 +171,10 @@ fn version_of(binary: &Path) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The target directory that this program was built in.
-///
-/// Cargo marks it with `CACHEDIR.TAG`, wherever configuration has put it; a program that was moved
-/// elsewhere uses the workspace's default.
+/// The `target` folder of the checkout that this crate was built from.
 fn target_dir() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    let Ok(program) = env::current_exe() else { return default() };
-    program
-        .ancestors()
-        .skip(1)
-        .find(|directory| directory.join("CACHEDIR.TAG").is_file())
-        .map_or_else(default, Path::to_owned)
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    root.expect("this crate lies two folders below the root").join("target")
 }
 
 fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, AgentError> {

@@ -5,7 +5,7 @@
 //! - [`model`]: an HTTP server on loopback that speaks the chat-completions protocol, answers
 //!   as it is told by typed scripts, and keeps the exact count of what it served. That count is the
 //!   truth that a ledger of the same calls must equal.
-//! - [`agents`]: installs the pinned real agents from npm, once for each target directory.
+//! - [`agents`]: installs the pinned real agents from npm, once for each checkout.
 //! - [`opencode`]: runs a real `opencode serve` in a home of its own whose only provider is the
 //!   scripted model.
 //!

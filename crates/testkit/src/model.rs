@@ -140,6 +140,11 @@ impl Model {
         self.served().into_iter().filter(|call| call.is_chat_of(key)).collect()
     }
 
+    /// Returns what `find` finds among the calls of every kind, once it finds something.
+    pub async fn until<T>(&self, find: impl Fn(&[Served]) -> Option<T>) -> T {
+        self.book.until(find).await
+    }
+
     /// Returns once `count` chat calls have ended, with all calls served by then.
     pub async fn served_reaches(&self, count: usize) -> Vec<Served> {
         self.book

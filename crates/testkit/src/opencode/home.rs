@@ -10,6 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::config::{self, Permissions, Verdict};
@@ -66,9 +67,10 @@ impl Setup {
     }
 }
 
-/// A user's home, with OpenCode's data and configuration and one project; dropping it removes all.
+/// A user's home, with OpenCode's data and configuration and one project.
 ///
-/// Drop it after the servers that run on it.
+/// Dropping it removes all and kills every process that still works in it: OpenCode gives its tools
+/// process groups of their own, so they outlive a killed server. Drop it after the servers on it.
 #[derive(Debug)]
 pub struct Home {
     root: TempDir,
@@ -182,6 +184,28 @@ impl Home {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(io::Error::other(format!("git {} failed: {}", arguments.join(" "), said.trim())))
     }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        for process in processes_in(self.root.path()) {
+            // It may have ended by itself just now.
+            let _killed = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+/// The processes whose working directory is below `root`; none where the system has no `/proc`.
+fn processes_in(root: &Path) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .filter_map(|process| {
+            let process = process.ok()?;
+            let directory = fs::read_link(process.path().join("cwd")).ok()?;
+            let id = process.file_name().to_str()?.parse().ok()?;
+            if directory.starts_with(root) { Pid::from_raw(id) } else { None }
+        })
+        .collect()
 }
 
 /// A loopback port that is free now.

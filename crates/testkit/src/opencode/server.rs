@@ -140,7 +140,8 @@ impl OpenCode {
 
     /// Kills the process group as a crash would (SIGKILL) and returns when the server is gone.
     ///
-    /// Tools that OpenCode has put into groups of their own live on, as they do after a real crash.
+    /// Tools run in groups of their own and live on, as they do after a real crash, until the
+    /// [`Home`] is dropped.
     ///
     /// # Errors
     ///
