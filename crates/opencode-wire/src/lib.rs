@@ -4,13 +4,18 @@
 //! another shape than expected is [`verbatim::Field::Odd`] and becomes a gap; kinds, words and
 //! fields that this build does not know are kept as text and never cause a refusal (rule F9).
 
+mod ask;
+mod event;
 mod history;
 mod id;
 mod message;
 mod observe;
 mod part;
+mod server;
 mod session;
 
+pub use ask::{Asked, Choice, Question, What};
+pub use event::{Delta, Event, EventError, PartChange, RunStatus, ToolChange, ToolStatus};
 pub use history::{DecodeError, History, Intent, Snapshot, decode_messages};
 pub use id::minted_at;
 pub use message::{
@@ -18,4 +23,5 @@ pub use message::{
 };
 pub use observe::{Translator, observe};
 pub use part::{Part, PartMetadata, ToolMetadata, ToolState};
-pub use session::{Session, SessionTime};
+pub use server::{Health, Refusal, Version, VersionError};
+pub use session::{Session, SessionRow, SessionTime};

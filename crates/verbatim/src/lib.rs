@@ -12,5 +12,5 @@ mod redact;
 
 pub use canonical::{canonical, digest};
 pub use field::{Field, Found, Text};
-pub use redact::redact;
+pub use redact::{Redactor, redact};
 pub use serde_json::value::RawValue;

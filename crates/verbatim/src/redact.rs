@@ -1,6 +1,6 @@
 //! How do secrets stay out of what is kept? They are taken out of the text, with a mark (rule F9).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 /// What stands where a secret stood.
 const MARK: &str = "[redacted]";
@@ -52,6 +52,52 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     out.push_str(text.get(kept..).unwrap_or_default());
     Cow::Owned(out)
+}
+
+/// Takes secrets that are known by their very text out as well as those that look like one.
+///
+/// [`fmt::Debug`] shows how many it knows, never which.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that one that holds another goes as a whole.
+    known: Vec<Box<str>>,
+}
+
+/// The shortest known secret that is looked for, in bytes: a shorter one would take plain words
+/// with it.
+const KNOWN_BYTES_MIN: usize = 4;
+
+impl Redactor {
+    /// Takes the texts of the known secrets, such as the password of a server that we started.
+    #[must_use]
+    pub fn new(known: impl IntoIterator<Item = impl Into<Box<str>>>) -> Self {
+        let mut known: Vec<Box<str>> = known.into_iter().map(Into::into).collect();
+        known.retain(|secret| secret.len() >= KNOWN_BYTES_MIN);
+        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        known.dedup();
+        Self { known }
+    }
+
+    /// Does what [`redact`] does, and takes the known secrets out wherever they stand.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.known {
+            if text.contains(&**secret) {
+                text = Cow::Owned(text.replace(&**secret, MARK));
+            }
+        }
+        match text {
+            Cow::Borrowed(text) => redact(text),
+            Cow::Owned(text) => Cow::Owned(redact(&text).into_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("known", &self.known.len()).finish()
+    }
 }
 
 fn is_word(byte: u8) -> bool {
@@ -138,7 +184,7 @@ fn user_info(text: &str, from: usize) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::redact;
+    use super::{Redactor, redact};
 
     fn check(text: &str, expected: &str) {
         assert_eq!(redact(text), expected);
@@ -174,5 +220,13 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn f9_known_secrets_are_marked_wherever_they_stand() {
+        let redactor = Redactor::new(["hunter2!", "hunter2!more", "a"]);
+        let found = redactor.redact("the word hunter2!more and hunter2! and a token=abc");
+        assert_eq!(found, "the word [redacted] and [redacted] and a token=[redacted]");
+        assert_eq!(format!("{redactor:?}"), "Redactor { known: 2 }");
     }
 }
