@@ -4,3 +4,5 @@
 mod fold;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod server;

@@ -3,16 +3,16 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use testkit::{
     agents,
     model::{CallKind, Ending, Finish, Gate, Key, Model, Reply, Served, Step, Tally, Usage},
-    opencode::{Home, OpenCode, PROVIDER, SMALL_MODEL, Setup},
+    opencode::{Home, OpenCode, Setup},
 };
 
-use crate::fold::turnbook;
-
-type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+use crate::{
+    fold::turnbook,
+    server::{Outcome, Server, Which},
+};
 
 /// One turn: what the model is to serve for it, and how it must end.
 struct Scenario {
@@ -20,14 +20,6 @@ struct Scenario {
     replies: Vec<Reply>,
     status: &'static str,
     model: Which,
-}
-
-/// Which of the scripted provider's models is asked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Usual,
-    /// One whose context fills up at once, so that OpenCode compacts.
-    Small,
 }
 
 fn scenarios() -> Vec<Scenario> {
@@ -132,63 +124,15 @@ impl From<Counters> for Tally {
     }
 }
 
-struct Server {
-    server: OpenCode,
-    client: reqwest::Client,
-}
-
-impl Server {
-    async fn send(&self, request: reqwest::RequestBuilder) -> Outcome<String> {
-        let response = request.header("authorization", self.server.authorization()).send().await?;
-        let (status, text) = (response.status(), response.text().await?);
-        if status.is_success() { Ok(text) } else { Err(format!("{status}: {text}").into()) }
-    }
-
-    async fn post(&self, route: &str, body: String) -> Outcome<String> {
-        let request = self.client.post(format!("{}{route}", self.server.url()));
-        self.send(request.header("content-type", "application/json").body(body)).await
-    }
-
-    async fn get(&self, route: &str) -> Outcome<String> {
-        self.send(self.client.get(format!("{}{route}", self.server.url()))).await
-    }
-
-    async fn new_session(&self) -> Outcome<String> {
-        #[derive(Deserialize)]
-        struct Session {
-            id: String,
-        }
-        let text = self.post("/session", r#"{"title":"oracle"}"#.to_owned()).await?;
-        Ok(serde_json::from_str::<Session>(&text)?.id)
-    }
-
-    async fn prompt(&self, session: &str, id: &str, text: &str, which: Which) -> Outcome {
-        let model = match which {
-            Which::Usual => String::new(),
-            Which::Small => {
-                format!(r#""model":{{"providerID":"{PROVIDER}","modelID":"{SMALL_MODEL}"}},"#)
-            }
-        };
-        let text = serde_json::to_string(text)?;
-        let body =
-            format!(r#"{{{model}"messageID":"{id}","parts":[{{"type":"text","text":{text}}}]}}"#);
-        self.post(&format!("/session/{session}/message"), body).await?;
-        Ok(())
-    }
-
-    /// The session's own history, folded by the program.
-    async fn folded(&self, session: &str) -> Outcome<BTreeMap<String, Receipt>> {
-        let row: Box<RawValue> =
-            serde_json::from_str(&self.get(&format!("/session/{session}")).await?)?;
-        let list = self.get(&format!("/session/{session}/message")).await?;
-        let history = format!(r#"{{"session":{row},"messages":{list}}}"#);
-        let args = ["fold", "opencode", "-", "--owner", "idle", "--json"];
-        let output = turnbook(&args, history.as_bytes());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let printed: Printed = serde_json::from_slice(&output.stdout)?;
-        let receipts = printed.receipts.into_iter();
-        Ok(receipts.map(|receipt| (receipt.request.clone(), receipt)).collect())
-    }
+/// The session's own history, folded by the program.
+async fn folded(server: &Server, session: &str) -> Outcome<BTreeMap<String, Receipt>> {
+    let history = server.history(session).await?;
+    let args = ["fold", "opencode", "-", "--owner", "idle", "--json"];
+    let output = turnbook(&args, history.as_bytes());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed: Printed = serde_json::from_slice(&output.stdout)?;
+    let receipts = printed.receipts.into_iter();
+    Ok(receipts.map(|receipt| (receipt.request.clone(), receipt)).collect())
 }
 
 /// Refused calls used nothing and leave no trace; see `docs/blind-spots.md`.
@@ -201,8 +145,7 @@ fn is_traced(call: &&Served) -> bool {
 async fn usage_per_request_equals_what_the_model_served() -> Outcome {
     let model = Model::start()?;
     let home = Home::create(&Setup::new(&model.base_url()))?;
-    let server = OpenCode::start(&agents::opencode()?, &home)?;
-    let server = Server { server, client: reqwest::Client::new() };
+    let server = Server::of(OpenCode::start(&agents::opencode()?, &home)?);
     let (mut found, mut expected) = (Vec::new(), Vec::new());
     for scenario in scenarios() {
         let session = server.new_session().await?;
@@ -212,7 +155,7 @@ async fn usage_per_request_equals_what_the_model_served() -> Outcome {
         let before = model.served().len();
         let id = format!("msg_oracle_{}", scenario.name);
         server.prompt(&session, &id, &key.prompt("go on"), scenario.model).await?;
-        let receipt = server.folded(&session).await?.remove(&id).expect("the request was stored");
+        let receipt = folded(&server, &session).await?.remove(&id).expect("the request was stored");
         let tally: Tally = model.served()[before..].iter().filter(is_traced).collect();
         found.push((scenario.name, receipt.status, Tally::from(receipt.usage)));
         expected.push((scenario.name, scenario.status.to_owned(), tally));
@@ -227,8 +170,8 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
     let model = Model::start()?;
     let home = Home::create(&Setup::new(&model.base_url()))?;
     let agent = agents::opencode()?;
-    let start = || OpenCode::start(&agent, &home);
-    let server = Server { server: start()?, client: reqwest::Client::new() };
+    let start = || OpenCode::start(&agent, &home).map(Server::of);
+    let server = start()?;
     let (aborted, killed, after) = (Key::new("aborted"), Key::new("killed"), Key::new("after"));
     let (first, second) = (Gate::new("abort"), Gate::new("kill"));
     model.script(&aborted, [Reply::text("half").hold(&first).stop(Usage::of(1, 1))]);
@@ -238,7 +181,7 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
     let session = server.new_session().await?;
     let aborting = async {
         model.held_at(&first).await;
-        server.post(&format!("/session/{session}/abort"), String::new()).await
+        server.abort(&session).await
     };
     let text = aborted.prompt("take your time");
     let prompted = server.prompt(&session, "msg_oracle_aborted", &text, Which::Usual);
@@ -252,15 +195,14 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
         () = model.held_at(&second) => {}
         ended = prompted => panic!("the turn ended before the kill: {ended:?}"),
     }
-    server.server.kill()?;
-    let server = Server { server: start()?, client: reqwest::Client::new() };
+    server.kill()?;
+    let server = start()?;
     let text = after.prompt("and now?");
     server.prompt(&session, "msg_oracle_after", &text, Which::Usual).await?;
 
     let unknown = Tally { calls: 1, unknown_calls: 1, ..Tally::default() };
     let known = Tally { calls: 1, input: 100, output: 5, ..Tally::default() };
-    let found: Vec<_> = server
-        .folded(&session)
+    let found: Vec<_> = folded(&server, &session)
         .await?
         .into_values()
         .map(|receipt| (receipt.request, receipt.status, Tally::from(receipt.usage)))

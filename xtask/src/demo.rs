@@ -2,10 +2,7 @@
 
 use crate::process::{cargo, run as run_command};
 
-/// The testkit's binary that plays the demo.
-const BINARY: &str = "demo";
-
-/// Builds the program and plays the demo, which is given every argument.
+/// Builds the program and plays the demo beside it, which is given every argument.
 ///
 /// # Errors
 ///
@@ -13,6 +10,7 @@ const BINARY: &str = "demo";
 pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
     run_command(&mut cargo(&["build", "--package", "turnbook"]))?;
     run_command(
-        cargo(&["run", "--quiet", "--package", "testkit", "--bin", BINARY, "--"]).args(arguments),
+        cargo(&["run", "--quiet", "--package", "turnbook", "--example", "demo", "--"])
+            .args(arguments),
     )
 }

@@ -1,0 +1,97 @@
+//! A real OpenCode server, talked to as any client would.
+
+use std::error::Error;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use testkit::opencode::{OpenCode, PROVIDER, SMALL_MODEL};
+
+/// What a test or demo step gives.
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Which of the scripted provider's models is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    Usual,
+    /// One whose context fills up at once, so that OpenCode compacts.
+    Small,
+}
+
+/// A running server and a client of it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    server: OpenCode,
+    client: reqwest::Client,
+}
+
+impl Server {
+    pub(crate) fn of(server: OpenCode) -> Self {
+        Self { server, client: reqwest::Client::new() }
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Outcome<String> {
+        let response = request.header("authorization", self.server.authorization()).send().await?;
+        let (status, text) = (response.status(), response.text().await?);
+        if status.is_success() { Ok(text) } else { Err(format!("{status}: {text}").into()) }
+    }
+
+    async fn post(&self, route: &str, body: String) -> Outcome<String> {
+        let request = self.client.post(format!("{}{route}", self.server.url()));
+        self.send(request.header("content-type", "application/json").body(body)).await
+    }
+
+    async fn get(&self, route: &str) -> Outcome<String> {
+        self.send(self.client.get(format!("{}{route}", self.server.url()))).await
+    }
+
+    /// Creates a session with a title, so that the model is not asked for one.
+    pub(crate) async fn new_session(&self) -> Outcome<String> {
+        #[derive(Deserialize)]
+        struct Session {
+            id: String,
+        }
+        let text = self.post("/session", r#"{"title":"oracle"}"#.to_owned()).await?;
+        Ok(serde_json::from_str::<Session>(&text)?.id)
+    }
+
+    /// Posts a prompt and waits until its turn ended.
+    pub(crate) async fn prompt(
+        &self,
+        session: &str,
+        id: &str,
+        text: &str,
+        which: Which,
+    ) -> Outcome {
+        let model = match which {
+            Which::Usual => String::new(),
+            Which::Small => {
+                format!(r#""model":{{"providerID":"{PROVIDER}","modelID":"{SMALL_MODEL}"}},"#)
+            }
+        };
+        let text = serde_json::to_string(text)?;
+        let body =
+            format!(r#"{{{model}"messageID":"{id}","parts":[{{"type":"text","text":{text}}}]}}"#);
+        self.post(&format!("/session/{session}/message"), body).await?;
+        Ok(())
+    }
+
+    /// The session's own history, in the form that `turnbook fold opencode` reads.
+    pub(crate) async fn history(&self, session: &str) -> Outcome<String> {
+        let row: Box<RawValue> =
+            serde_json::from_str(&self.get(&format!("/session/{session}")).await?)?;
+        let list = self.get(&format!("/session/{session}/message")).await?;
+        Ok(format!(r#"{{"session":{row},"messages":{list}}}"#))
+    }
+
+    /// Aborts what the session runs.
+    pub(crate) async fn abort(&self, session: &str) -> Outcome {
+        self.post(&format!("/session/{session}/abort"), String::new()).await?;
+        Ok(())
+    }
+
+    /// Kills the server as a crash would.
+    pub(crate) fn kill(self) -> Outcome {
+        self.server.kill()?;
+        Ok(())
+    }
+}
