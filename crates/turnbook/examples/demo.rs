@@ -31,12 +31,11 @@ async fn main() -> Outcome {
     let start = || OpenCode::start(&agent, &home).map(Server::of);
     let server = start()?;
     let session = server.new_session().await?;
-    let ask = |server, key, text| ask(server, &session, key, text);
 
     say("turn 1: text …")?;
     let text = Key::new("text");
     model.script(&text, [Reply::text("Hello from the model.").stop(Usage::of(150, 7))]);
-    ask(&server, &text, "say hello").await?;
+    ask(&server, &session, &text, "say hello").await?;
 
     say("turn 2: a tool call, then an answer …")?;
     let tools = Key::new("tools");
@@ -48,7 +47,7 @@ async fn main() -> Outcome {
             Reply::text("The tool said hi.").stop(Usage::of(260, 9).cached(200)),
         ],
     );
-    ask(&server, &tools, "run echo").await?;
+    ask(&server, &session, &tools, "run echo").await?;
 
     say("turn 3: aborted in the middle of its answer …")?;
     let (slow, gate) = (Key::new("slow"), Gate::new("slow"));
@@ -57,7 +56,7 @@ async fn main() -> Outcome {
         model.held_at(&gate).await;
         server.abort(&session).await
     };
-    let (aborted, asked) = tokio::join!(aborting, ask(&server, &slow, "take your time"));
+    let (aborted, asked) = tokio::join!(aborting, ask(&server, &session, &slow, "take your time"));
     aborted?;
     asked?;
 
@@ -66,7 +65,7 @@ async fn main() -> Outcome {
     model.script(&fatal, [Reply::text("I will never").hold(&gate).stop(Usage::of(310, 80))]);
     tokio::select! {
         () = model.held_at(&gate) => {}
-        ended = ask(&server, &fatal, "die") => ended?,
+        ended = ask(&server, &session, &fatal, "die") => ended?,
     }
     server.kill()?;
 
@@ -74,7 +73,7 @@ async fn main() -> Outcome {
     let server = start()?;
     let after = Key::new("after");
     model.script(&after, [Reply::text("Still here.").stop(Usage::of(180, 4))]);
-    ask(&server, &after, "and now?").await?;
+    ask(&server, &session, &after, "and now?").await?;
 
     say("\n$ turnbook fold opencode HISTORY --owner idle\n")?;
     fold(&program, &server.history(&session).await?)?;
