@@ -6,12 +6,12 @@ use serde::Deserialize;
 use testkit::{
     agents,
     model::{CallKind, Ending, Finish, Gate, Key, Model, Reply, Served, Step, Tally, Usage},
-    opencode::{Home, OpenCode, Setup},
+    opencode::{Home, MODEL, OpenCode, SMALL_MODEL, Setup},
 };
 
 use crate::{
     fold::turnbook,
-    server::{Outcome, Server, Which},
+    server::{Outcome, Server},
 };
 
 /// One turn: what the model is to serve for it, and how it must end.
@@ -19,11 +19,11 @@ struct Scenario {
     name: &'static str,
     replies: Vec<Reply>,
     status: &'static str,
-    model: Which,
+    model: &'static str,
 }
 
 fn scenarios() -> Vec<Scenario> {
-    let turn = |name, status, replies| Scenario { name, replies, status, model: Which::Usual };
+    let turn = |name, status, replies| Scenario { name, replies, status, model: MODEL };
     let bash = r#"{"command":"echo hi","description":"says hi"}"#;
     vec![
         turn("text", "completed", vec![Reply::text("hello").stop(Usage::of(150, 7))]),
@@ -83,7 +83,7 @@ fn scenarios() -> Vec<Scenario> {
                 Reply::text("and on").stop(Usage::of(60, 6)),
             ],
             status: "completed",
-            model: Which::Small,
+            model: SMALL_MODEL,
         },
         turn("empty", "completed", vec![Reply::new().stop(Usage::of(90, 0))]),
     ]
@@ -184,13 +184,13 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
         server.abort(&session).await
     };
     let text = aborted.prompt("take your time");
-    let prompted = server.prompt(&session, "msg_oracle_aborted", &text, Which::Usual);
+    let prompted = server.prompt(&session, "msg_oracle_aborted", &text, MODEL);
     let (abort, prompt) = tokio::join!(aborting, prompted);
     abort?;
     prompt?;
 
     let text = killed.prompt("die");
-    let prompted = server.prompt(&session, "msg_oracle_killed", &text, Which::Usual);
+    let prompted = server.prompt(&session, "msg_oracle_killed", &text, MODEL);
     tokio::select! {
         () = model.held_at(&second) => {}
         ended = prompted => panic!("the turn ended before the kill: {ended:?}"),
@@ -198,7 +198,7 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
     server.kill()?;
     let server = start()?;
     let text = after.prompt("and now?");
-    server.prompt(&session, "msg_oracle_after", &text, Which::Usual).await?;
+    server.prompt(&session, "msg_oracle_after", &text, MODEL).await?;
 
     let unknown = Tally { calls: 1, unknown_calls: 1, ..Tally::default() };
     let known = Tally { calls: 1, input: 100, output: 5, ..Tally::default() };

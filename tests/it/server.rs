@@ -4,18 +4,10 @@ use std::error::Error;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use testkit::opencode::{OpenCode, PROVIDER, SMALL_MODEL};
+use testkit::opencode::{OpenCode, PROVIDER};
 
 /// What a test or demo step gives.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
-
-/// Which of the scripted provider's models is asked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
-    Usual,
-    /// One whose context fills up at once, so that OpenCode compacts.
-    Small,
-}
 
 /// A running server and a client of it.
 #[derive(Debug)]
@@ -54,23 +46,12 @@ impl Server {
         Ok(serde_json::from_str::<Session>(&text)?.id)
     }
 
-    /// Posts a prompt and waits until its turn ended.
-    pub(crate) async fn prompt(
-        &self,
-        session: &str,
-        id: &str,
-        text: &str,
-        which: Which,
-    ) -> Outcome {
-        let model = match which {
-            Which::Usual => String::new(),
-            Which::Small => {
-                format!(r#""model":{{"providerID":"{PROVIDER}","modelID":"{SMALL_MODEL}"}},"#)
-            }
-        };
+    /// Posts a prompt to one of the scripted provider's models and waits until its turn ended.
+    pub(crate) async fn prompt(&self, session: &str, id: &str, text: &str, model: &str) -> Outcome {
         let text = serde_json::to_string(text)?;
-        let body =
-            format!(r#"{{{model}"messageID":"{id}","parts":[{{"type":"text","text":{text}}}]}}"#);
+        let body = format!(
+            r#"{{"messageID":"{id}","model":{{"providerID":"{PROVIDER}","modelID":"{model}"}},"parts":[{{"type":"text","text":{text}}}]}}"#
+        );
         self.post(&format!("/session/{session}/message"), body).await?;
         Ok(())
     }

@@ -13,13 +13,13 @@ use std::{
 use testkit::{
     agents,
     model::{CallKind, Gate, Key, Model, Reply, Tally, Usage},
-    opencode::{Home, OpenCode, Setup},
+    opencode::{Home, MODEL, OpenCode, Setup},
 };
 
 #[path = "../../../tests/it/server.rs"]
 mod server;
 
-use server::{Outcome, Server, Which};
+use server::{Outcome, Server};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome {
@@ -96,7 +96,7 @@ fn program() -> Outcome<PathBuf> {
 
 async fn ask(server: &Server, session: &str, key: &Key, text: &str) -> Outcome {
     let id = format!("msg_demo_{}", key.as_str());
-    server.prompt(session, &id, &key.prompt(text), Which::Usual).await
+    server.prompt(session, &id, &key.prompt(text), MODEL).await
 }
 
 fn fold(program: &Path, history: &str) -> Outcome {
