@@ -145,8 +145,14 @@ fn assigned_value(text: &str, end: usize) -> Option<(usize, usize)> {
     if !text.get(sign..)?.starts_with(['=', ':']) {
         return None;
     }
-    let value = skip(text, skip(text, sign + 1, " "), "\\\"'");
-    let is_quoted = text.get(..value)?.ends_with(['"', '\'']);
+    let opening = skip(text, sign + 1, " ");
+    let escapes = skip(text, opening, "\\");
+    let is_quoted = text.get(escapes..)?.starts_with(['"', '\'']);
+    let value = if is_quoted { escapes + 1 } else { opening };
+    if quote > end && !is_quoted {
+        // A number, a word or more JSON, which must stay JSON.
+        return None;
+    }
     // The scheme stays, the credential after it goes.
     let scheme_end = SCHEMES
         .iter()
@@ -155,9 +161,9 @@ fn assigned_value(text: &str, end: usize) -> Option<(usize, usize)> {
                 .is_some_and(|found| found.eq_ignore_ascii_case(scheme))
         })
         .map(|scheme| skip(text, value + scheme.len(), " "));
-    let value = scheme_end.unwrap_or(value);
-    let to = if is_quoted { quoted_end(text, value) } else { token_end(text, value) };
-    Some((value, to))
+    let from = scheme_end.unwrap_or(value);
+    let to = if is_quoted { quoted_end(text, opening, value) } else { token_end(text, from) };
+    (to >= from).then_some((from, to))
 }
 
 fn skip(text: &str, from: usize, set: &str) -> usize {
@@ -171,9 +177,20 @@ fn token_end(text: &str, from: usize) -> usize {
     from + rest.find(end).unwrap_or(rest.len())
 }
 
-fn quoted_end(text: &str, from: usize) -> usize {
-    let rest = text.get(from..).unwrap_or_default();
-    from + rest.find(['"', '\'', '\\']).unwrap_or(rest.len())
+/// Where a quoted value ends whose opening quote, with the backslashes before it, stands from
+/// `opening` to `value`: at the next quote that is not escaped more deeply.
+fn quoted_end(text: &str, opening: usize, value: usize) -> usize {
+    let mark = text.get(opening..value).unwrap_or_default();
+    let depth = mark.bytes().take_while(|byte| *byte == b'\\').count();
+    let quote = mark.as_bytes().get(depth).copied().unwrap_or(b'"');
+    let mut backslashes = 0;
+    for (at, byte) in text.bytes().enumerate().skip(value) {
+        if byte == quote && backslashes <= depth {
+            return at - backslashes;
+        }
+        backslashes = if byte == b'\\' { backslashes + 1 } else { 0 };
+    }
+    text.len()
 }
 
 fn user_info(text: &str, from: usize) -> Option<(usize, usize)> {
@@ -207,6 +224,26 @@ mod tests {
             "Incorrect API key provided: sk-abcdefghijklmnopqrstuv.",
             "Incorrect API key provided: [redacted]",
         );
+    }
+
+    #[test]
+    fn f9_a_secret_goes_as_a_whole_whatever_is_escaped_in_it() {
+        check(r#"{"password":"ab\"cd","x":1}"#, r#"{"password":"[redacted]","x":1}"#);
+        check(
+            r#""{\"password\":\"ab\\\"cd\",\"x\":1}""#,
+            r#""{\"password\":\"[redacted]\",\"x\":1}""#,
+        );
+        check(r#"{"password":""}"#, r#"{"password":""}"#);
+    }
+
+    #[test]
+    fn f9_json_stays_json() {
+        for text in [
+            r#"{"token":5,"secret":null,"password":[1],"cookie":{"a":true}}"#,
+            r#"{"token":"","x":""}"#,
+        ] {
+            check(text, text);
+        }
     }
 
     #[test]
