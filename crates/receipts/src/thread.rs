@@ -73,7 +73,7 @@ pub struct Thread {
     /// Prompts that have an answer.
     answered: BTreeSet<Place>,
     turns: HashMap<TurnId, Turn>,
-    /// Turns without an announced end, by place.
+    /// Turns that had not ended when they were last announced, by place.
     waiting: BTreeSet<(Place, TurnId)>,
     inherited: BTreeMap<Place, ()>,
     gaps: BTreeSet<Gap>,
@@ -137,7 +137,7 @@ impl Thread {
     fn owner_is(&mut self, owner: Owner) {
         if self.owner != owner {
             self.owner = owner;
-            self.dirty.extend(self.waiting.iter().cloned());
+            self.dirty.append(&mut self.waiting);
         }
     }
 

@@ -90,8 +90,9 @@ impl Thread {
     /// A prompt has an answer: the requests before it may be absorbed by it.
     pub(super) fn now_answered(&mut self, place: Place) {
         if self.answered.insert(place.clone()) {
-            self.dirty
-                .extend(self.waiting.iter().take_while(|(waiting, _)| *waiting < place).cloned());
+            while self.waiting.first().is_some_and(|(waiting, _)| *waiting < place) {
+                self.dirty.extend(self.waiting.pop_first());
+            }
         }
     }
 
@@ -110,7 +111,6 @@ impl Thread {
         turn.answers.insert(place, slot);
         self.place_orphan(&root);
         if let Some(turn) = self.turns.get(&root) {
-            self.waiting.insert((turn.place.clone(), root.clone()));
             self.dirty.insert((turn.place.clone(), root));
         }
         self.dirty_answers.insert(slot);
@@ -260,7 +260,6 @@ impl Thread {
                 .or_insert_with(|| Turn::new(Kind::Orphan, place.clone()));
             if into.generated.insert(place.clone()) {
                 self.dirty.insert((into.place.clone(), root.clone()));
-                self.waiting.insert((into.place.clone(), root.clone()));
             }
         }
         if was == root {
@@ -294,7 +293,6 @@ impl Thread {
         if wished {
             turn.no_reply = NoReply::Wished;
         }
-        self.waiting.insert((place.clone(), own.clone()));
         self.dirty.insert((place, own));
     }
 }
