@@ -7,7 +7,7 @@ mod calls;
 mod odd;
 mod prompt;
 
-use receipts::{Body, Gap, Lineage, MessageId, Observation, ThreadId, UnixMillis};
+use receipts::{Body, Clock, Gap, Lineage, MessageId, Observation, ThreadId, UnixMillis};
 use verbatim::{Field, RawValue};
 
 use crate::{id::minted_at, message::Message, session::Session};
@@ -66,7 +66,7 @@ impl Translator {
             time.and_then(|time| odd.of("info.time.created", "milliseconds", &time.created));
         let created = created.copied().map(UnixMillis);
         let body = match info.role.get().map(|role| &**role) {
-            Some("user") => Body::Prompt(prompt::prompt(&message.parts)),
+            Some("user") => Body::Prompt(prompt::prompt(&message.parts, self.clock(created))),
             Some("assistant") => Body::Answer(answer::answer(&id, message, &mut odd)),
             Some(role) => {
                 odd.note("info.role", format!("the role {role:?} is not known"));
@@ -80,6 +80,14 @@ impl Translator {
         let lineage = self.lineage(&id, created);
         let gaps = odd.into_gaps(&id);
         Observation::Message(receipts::Message { id, created, lineage, body, gaps })
+    }
+
+    /// A message cannot be older than its session, unless it was copied into it.
+    fn clock(&self, created: Option<UnixMillis>) -> Clock {
+        match (self.created, created) {
+            (Some(session), Some(created)) if created < session => Clock::SteppedBack,
+            _ => Clock::Plausible,
+        }
     }
 
     /// A fork copies messages under new ids and keeps their times: a copy is older than the

@@ -21,8 +21,8 @@ pub use id::{
     TurnId, UnixMillis,
 };
 pub use observation::{
-    Answer, AnswerRole, Author, Body, Call, CallUsage, Ending, Failure, Finish, Generated, Kind,
-    Lineage, Message, Observation, Owner, Prompt, Tools,
+    Answer, AnswerRole, Author, Body, Call, CallUsage, Clock, Ending, Failure, Finish, Generated,
+    Kind, Lineage, Message, Observation, Owner, Prompt, Tools,
 };
 pub use receipt::{Completion, Fact, FactBody, Output, Receipt, Status};
 pub use thread::Thread;

@@ -85,6 +85,18 @@ pub struct Prompt {
     pub content: Option<u64>,
     /// How many parts are stored; a prompt with more parts was seen later.
     pub parts: u32,
+    /// Whether its time can be true.
+    pub clock: Clock,
+}
+
+/// Whether the time of a message can be true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Clock {
+    /// Nothing speaks against it.
+    Plausible,
+    /// It is older than its own thread: the clock had stepped back before it was made, so that it
+    /// stands after everything that is not older than the thread.
+    SteppedBack,
 }
 
 /// What a request asked for.

@@ -19,7 +19,7 @@ use turn::{NoReply, Slot, Surroundings, Turn};
 use crate::{
     gap::Gap,
     id::{MessageId, ThreadId, TurnId},
-    observation::{Answer, Body, Kind, Lineage, Message, Observation, Owner, Prompt},
+    observation::{Answer, Body, Clock, Kind, Lineage, Message, Observation, Owner, Prompt},
     receipt::{Fact, Receipt, Status},
     usage::Usage,
 };
@@ -72,6 +72,8 @@ pub struct Thread {
     generated: BTreeSet<Place>,
     /// Prompts that have an answer.
     answered: BTreeSet<Place>,
+    /// Those of them that were made after a clock had stepped back.
+    answered_stepped: BTreeSet<Place>,
     turns: HashMap<TurnId, Turn>,
     /// Turns that had not ended when they were last announced, by place.
     waiting: BTreeSet<(Place, TurnId)>,
@@ -98,6 +100,7 @@ impl Thread {
             answers: BTreeMap::new(),
             generated: BTreeSet::new(),
             answered: BTreeSet::new(),
+            answered_stepped: BTreeSet::new(),
             turns: HashMap::new(),
             waiting: BTreeSet::new(),
             inherited: BTreeMap::new(),
@@ -259,6 +262,9 @@ impl Thread {
         if self.answered.remove(from) {
             self.answered.insert(to.clone());
         }
+        if self.answered_stepped.remove(from) {
+            self.answered_stepped.insert(to.clone());
+        }
         self.reattribute_after(from);
     }
 
@@ -334,14 +340,32 @@ impl Thread {
 
     fn surroundings(&self, id: &TurnId, turn: &Turn) -> Surroundings {
         use std::ops::Bound::{Excluded, Unbounded};
-        let followed_by = self
-            .answered
-            .range((Excluded(&turn.place), Unbounded))
-            .filter_map(|place| self.nodes.get(&place.id)?.prompt.as_ref())
-            .map(|prompt| &prompt.root)
-            .find(|root| *root != id)
-            .cloned();
+        let later = (Excluded(&turn.place), Unbounded);
+        let stepped = self.answered_stepped.range::<Place, _>(later);
+        let followed_by = match self.clock(&turn.place.id) {
+            Clock::SteppedBack => self.first_other(id, stepped),
+            Clock::Plausible => self
+                .first_other(id, self.answered.range::<Place, _>(later))
+                .or_else(|| self.first_other(id, self.answered_stepped.iter())),
+        };
         Surroundings { owner: self.owner, followed_by }
+    }
+
+    fn clock(&self, id: &MessageId) -> Clock {
+        let prompt = self.nodes.get(id).and_then(|node| node.prompt.as_ref());
+        prompt.map_or(Clock::Plausible, |prompt| prompt.prompt.clock)
+    }
+
+    /// The first turn other than `id` that one of the prompts drives.
+    fn first_other<'a>(
+        &'a self,
+        id: &TurnId,
+        mut prompts: impl Iterator<Item = &'a Place>,
+    ) -> Option<TurnId> {
+        prompts.find_map(|place| {
+            let prompt = self.nodes.get(&place.id)?.prompt.as_ref()?;
+            (prompt.root != *id).then(|| prompt.root.clone())
+        })
     }
 
     fn status_of(&self, id: &TurnId, turn: &Turn) -> (Status, Option<TurnId>) {
@@ -508,6 +532,7 @@ impl Thread {
         self.order.remove(place);
         self.generated.remove(place);
         self.answered.remove(place);
+        self.answered_stepped.remove(place);
         self.no_reply.remove(&place.id);
     }
 }

@@ -1,6 +1,6 @@
 //! Who put a user message into the history, and what does it ask for? (rule F1)
 
-use receipts::{Author, Generated, Kind, Prompt};
+use receipts::{Author, Clock, Generated, Kind, Prompt};
 
 use super::is_set;
 use crate::part::Part;
@@ -10,12 +10,13 @@ const FOLLOW_UP: &str = "Summarize the task tool output above and continue with 
 /// Source: the text that 1.18.33 writes for a shell command.
 const SHELL: &str = "The following tool was executed by the user";
 
-pub(super) fn prompt(parts: &[Part<'_>]) -> Prompt {
+pub(super) fn prompt(parts: &[Part<'_>], clock: Clock) -> Prompt {
     let (kind, author) = parts.iter().find_map(mark).unwrap_or((Kind::Prompt, Author::Client));
     let texts = parts.iter().flat_map(|part| [&part.kind, &part.text]);
     let content = (!parts.is_empty())
         .then(|| verbatim::digest(texts.map(|text| text.get().map_or("", |text| &**text))));
-    Prompt { kind, author, content, parts: u32::try_from(parts.len()).unwrap_or(u32::MAX) }
+    let parts = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    Prompt { kind, author, content, parts, clock }
 }
 
 /// Reads the mark that one part sets on its whole message.

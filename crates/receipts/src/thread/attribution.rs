@@ -5,7 +5,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use super::{Entry, Kind, NoReply, Place, Thread, Turn, sum};
 use crate::{
     id::{MessageId, TurnId},
-    observation::{AnswerRole, Author, Generated},
+    observation::{AnswerRole, Author, Clock, Generated},
 };
 
 /// How many earlier prompts are compared with one that may be a replay.
@@ -89,6 +89,11 @@ impl Thread {
 
     /// A prompt has an answer: the requests before it may be absorbed by it.
     pub(super) fn now_answered(&mut self, place: Place) {
+        if self.clock(&place.id) == Clock::SteppedBack
+            && self.answered_stepped.insert(place.clone())
+        {
+            self.dirty.append(&mut self.waiting);
+        }
         if self.answered.insert(place.clone()) {
             while self.waiting.first().is_some_and(|(waiting, _)| *waiting < place) {
                 self.dirty.extend(self.waiting.pop_first());
@@ -178,6 +183,7 @@ impl Thread {
                 && let Some(prompt) = &node.prompt
             {
                 self.answered.remove(&prompt.place);
+                self.answered_stepped.remove(&prompt.place);
             }
         }
         self.leave(slot);

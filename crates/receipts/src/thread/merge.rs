@@ -125,7 +125,8 @@ fn raise_later(call: &mut Call, mut peak: crate::usage::Counters, gaps: &mut Vec
 
 /// Joins a new sighting of a prompt: its parts are stored one by one after it.
 pub(super) fn prompt(stored: &mut Prompt, seen: &Prompt) {
-    let rank = |prompt: &Prompt| (prompt.parts, prompt.author, prompt.kind, prompt.content);
+    let rank =
+        |prompt: &Prompt| (prompt.parts, prompt.author, prompt.kind, prompt.content, prompt.clock);
     if rank(seen) > rank(stored) {
         stored.clone_from(seen);
     }

@@ -1,9 +1,9 @@
 //! Small histories by hand, for what no recording shows.
 
 use crate::{
-    Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Counters, Ending, Fact, FactBody,
-    Failure, Finish, Gap, Generated, Kind, Lineage, Message, MessageId, Observation, Owner, Prompt,
-    Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage,
+    Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, Fact,
+    FactBody, Failure, Finish, Gap, Generated, Kind, Lineage, Message, MessageId, Observation,
+    Owner, Prompt, Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage,
 };
 
 pub(super) fn id(text: &str) -> MessageId {
@@ -24,6 +24,7 @@ pub(super) fn prompt(name: &str, at: i64) -> Message {
             author: Author::Client,
             content: Some(u64::try_from(at).unwrap()),
             parts: 1,
+            clock: Clock::Plausible,
         }),
         gaps: Vec::new(),
     }
@@ -277,6 +278,19 @@ fn completions(facts: &[Fact]) -> Vec<Status> {
             | FactBody::Gap(_) => None,
         })
         .collect()
+}
+
+/// The clock steps back an hour between two turns: the second prompt is stored and never run.
+#[test]
+fn f2_a_prompt_after_a_clock_step_is_not_absorbed_by_the_turn_before_it() {
+    let mut late = prompt("late", 1);
+    if let Body::Prompt(prompt) = &mut late.body {
+        prompt.clock = Clock::SteppedBack;
+    }
+    let history = [prompt("p", 100), closed("a", 101, "p", Finish::Stop), late];
+    let expected = [("late", Status::Unanswered), ("p", Status::Completed)];
+    check(history.clone(), Owner::Idle, &expected);
+    check(history.into_iter().rev(), Owner::Idle, &expected);
 }
 
 /// Forgetting bounds memory; what is forgotten is neither changed nor said again.

@@ -12,7 +12,7 @@ use proptest::{
 
 use super::case::{generated, id, prompt, thread, total};
 use crate::{
-    Answer, AnswerRole, Body, Call, CallKey, CallUsage, Counters, Ending, FactBody, Failure,
+    Answer, AnswerRole, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, FactBody, Failure,
     Finish, Generated, Lineage, Message, MessageId, Observation, Owner, Status, Thread, Tools,
     TurnId, UnixMillis, Usage,
 };
@@ -111,9 +111,19 @@ fn message() -> impl Strategy<Value = Message> {
     ]);
     prop_oneof![
         2 => (select(&PROMPTS[..]), 0_i64..12).prop_map(|(name, at)| prompt(name, at)),
+        1 => (select(&PROMPTS[..]), 0_i64..12).prop_map(|(name, at)| stepped(name, at)),
         1 => (select(&PROMPTS[..]), 0_i64..12, why).prop_map(|(name, at, why)| generated(name, at, why)),
         4 => answer(),
     ]
+}
+
+/// A prompt that was made after the clock had stepped back.
+fn stepped(name: &str, at: i64) -> Message {
+    let mut message = prompt(name, at);
+    if let Body::Prompt(prompt) = &mut message.body {
+        prompt.clock = Clock::SteppedBack;
+    }
+    message
 }
 
 /// A history in which each message has one place and one parent, seen once or in several states.
