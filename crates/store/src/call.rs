@@ -1,6 +1,8 @@
 //! Who owns a model call, and what did it use? (rule L14)
 
-use receipts::{CallKey, Counters, ExecId, InputKey, MessageId, SessionId, ThreadId, TurnId, UnixMillis};
+use receipts::{
+    CallKey, Counters, ExecId, InputKey, MessageId, SessionId, ThreadId, TurnId, UnixMillis,
+};
 
 use crate::event::Seq;
 

@@ -54,7 +54,7 @@ pub enum Provider {
 impl Driver {
     /// Gives the driver that a claim leads to; `expected` is the current one.
     #[must_use]
-    pub(crate) fn claimed(expected: Option<&Self>, exec: &ExecId, provider: Provider) -> Self {
+    pub fn claimed(expected: Option<&Self>, exec: &ExecId, provider: Provider) -> Self {
         let generation = Generation(expected.map_or(0, |driver| driver.generation.0) + 1);
         let number = expected.map_or(0, |driver| driver.provider_generation.0);
         match provider {
@@ -79,13 +79,39 @@ impl Driver {
 
     /// Gives the driver after a release: nobody drives, the provider stays.
     #[must_use]
-    pub(crate) fn released(&self) -> Self {
+    pub fn released(&self) -> Self {
         Self { exec: None, generation: Generation(self.generation.0 + 1), ..self.clone() }
     }
 
     /// Gives the driver after a finish: nobody drives, and the provider is gone.
     #[must_use]
-    pub(crate) fn finished(&self) -> Self {
+    pub fn finished(&self) -> Self {
         Self { endpoint: None, process: None, ..self.released() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use receipts::ExecId;
+
+    use super::{Driver, Generation, Provider, ProviderGeneration};
+
+    /// Ledger.md 3: a fencing token is never used twice, and only a new provider is numbered anew.
+    #[test]
+    fn every_step_raises_the_generation() {
+        let exec = ExecId::new("exec").unwrap();
+        let first = Driver::claimed(None, &exec, Provider::Replace);
+        let kept = Driver::claimed(Some(&first), &exec, Provider::Keep);
+        let released = kept.released();
+        let finished = released.finished();
+        let steps = [&first, &kept, &released, &finished]
+            .map(|driver| (driver.generation, driver.provider_generation, driver.exec.is_some()));
+        let numbers = |generation, provider| (Generation(generation), ProviderGeneration(provider));
+        let expected =
+            [(1, true), (2, true), (3, false), (4, false)].map(|(generation, drives)| {
+                let (generation, provider) = numbers(generation, 1);
+                (generation, provider, drives)
+            });
+        assert_eq!(steps, expected);
     }
 }

@@ -100,11 +100,13 @@ impl StoreError {
         Self::OutcomeUnknown { source: Arc::new(source) }
     }
 
-    pub(crate) fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
+    /// Says that a named thing is not in the store.
+    pub fn not_found(what: &'static str, id: impl fmt::Display) -> Self {
         Self::NotFound { what, id: id.to_string() }
     }
 
-    pub(crate) fn conflict(what: impl fmt::Display, field: &'static str) -> Self {
+    /// Says that a named thing is stored with another value of a field.
+    pub fn conflict(what: impl fmt::Display, field: &'static str) -> Self {
         Self::Conflict { what: what.to_string(), field }
     }
 }

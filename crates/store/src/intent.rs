@@ -125,7 +125,11 @@ impl Intent {
     }
 
     /// Says that a second attempt to intend the request means the same.
-    pub(crate) fn check_equal(&self, new: &NewIntent, origin: &Origin) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] with the first field that differs.
+    pub fn check_equal(&self, new: &NewIntent, origin: &Origin) -> Result<(), StoreError> {
         let field = if self.session != new.session {
             "session"
         } else if self.thread != new.thread {

@@ -78,11 +78,7 @@ pub trait Ledger {
     /// Sums the calls owned in a session; `None` when there are none.
     fn session_usage(&self, id: &SessionId) -> Result<Option<Usage>>;
     /// Sums all calls by group; a call without a time counts only when `since` is `None`.
-    fn usage_by(
-        &self,
-        by: UsageBy,
-        since: Option<UnixMillis>,
-    ) -> Result<Vec<(UsageGroup, Usage)>>;
+    fn usage_by(&self, by: UsageBy, since: Option<UnixMillis>) -> Result<Vec<(UsageGroup, Usage)>>;
     /// Shows every call of a scope, in no particular order.
     fn visit_calls(&self, scope: Scope<'_>, visit: &mut dyn FnMut(&Call)) -> Result<()>;
     /// Finds a model call.
@@ -203,6 +199,10 @@ pub trait LedgerWrite: Ledger {
     /// Records that a turn's provider is proven dead (rule L12); again changes nothing.
     ///
     /// [`crate::Refusal::TurnEnded`] when a completion is stored.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a turn has three names, and two facts go with it"
+    )]
     fn record_exited(
         &mut self,
         session: &SessionId,

@@ -26,9 +26,7 @@ pub use exec::{Exec, ExecEnd, ExecOutcome, NewExec};
 pub use input::{Capture, Captured, Input};
 pub use intent::{Delivery, Dispatch, Intent, NewIntent, Origin, Purpose, Reply};
 pub use ledger::{Access, Batch, Ledger, LedgerWrite, ReadWork, Result, Store, WriteWork};
-pub use report::{
-    Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation,
-};
+pub use report::{Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation};
 pub use selection::{NewSelection, Position, SelectedTurn, SelectionState, TurnSelection};
 pub use session::{CurrentInput, NewSession, Session};
 pub use text::{Endpoint, FlowName, HarnessName, Labels, Work};

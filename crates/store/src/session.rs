@@ -29,7 +29,11 @@ pub struct NewSession {
 impl NewSession {
     /// Says that both are the same session; the time of a second attempt to create it is no
     /// difference.
-    pub(crate) fn check_equal(&self, other: &Self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] with the first field that differs.
+    pub fn check_equal(&self, other: &Self) -> Result<(), StoreError> {
         let field = if self.harness != other.harness {
             "harness"
         } else if self.workdir != other.workdir {
