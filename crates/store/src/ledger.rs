@@ -248,7 +248,7 @@ pub trait LedgerWrite: Ledger {
     /// Drops the content of evidence kept before `before`; digests and ledger stay. Gives how
     /// many contents were dropped.
     fn prune_evidence(&mut self, before: UnixMillis) -> Result<u64>;
-    /// Counts the rows that this transaction wrote, for [`crate::Writer`].
+    /// Counts the rows that this transaction wrote: zero needs no commit.
     fn writes(&self) -> u64;
 }
 
@@ -260,7 +260,7 @@ pub type ReadWork<'a> = dyn FnMut(&dyn Ledger) -> Result<()> + 'a;
 
 /// A durable ledger, shared by threads.
 ///
-/// Use [`Access::view`] and [`Access::update`], or a [`crate::Writer`] above it.
+/// Use [`Access::view`] and [`Access::update`].
 pub trait Store: fmt::Debug + Send + Sync {
     /// Runs reads against one state; never waits for a writer.
     ///

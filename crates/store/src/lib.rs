@@ -1,9 +1,8 @@
-//! What may be asked of storage: traits, errors, the strict memory model and the conformance suite.
+//! What may be asked of storage: the traits, their values and errors.
 //!
 //! [`Ledger`] reads and [`LedgerWrite`] writes what is known of sessions, inputs, drivers, requests
-//! and turns; a [`Store`] runs them in transactions; a [`Writer`] commits many callers' work at
-//! once. A backend implements only [`Rows`] and [`RowsMut`], typed rows without rules: the rules
-//! are here, once, so that all backends decide alike. [`Memory`] is the reference.
+//! and turns; a [`Store`] runs them in transactions. The strict memory model, the conformance suite
+//! and the group commit are not built yet.
 
 mod call;
 mod driver;
