@@ -1,13 +1,13 @@
 //! The laws of the fold, on histories that no agent would write.
 //!
-//! `TURNBOOK_CASES` sets how many histories each law is tried on.
+//! `TURNBOOK_CASES` sets how many histories each law is tried on, `TURNBOOK_SEED` which.
 
 use proptest::{
     collection::vec,
     prelude::{Just, Strategy, any, prop_oneof},
     prop_assert, prop_assert_eq, proptest,
     sample::{Index, select},
-    test_runner::Config,
+    test_runner::{Config, RngSeed},
 };
 
 use super::case::{generated, id, prompt, thread, total};
@@ -18,10 +18,15 @@ use crate::{
 };
 
 fn config() -> Config {
-    #[expect(clippy::disallowed_methods, reason = "the number of cases is the tester's choice")]
-    let cases = std::env::var("TURNBOOK_CASES").ok().and_then(|text| text.parse().ok());
+    let cases = number("TURNBOOK_CASES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(256);
+    let rng_seed = RngSeed::Fixed(number("TURNBOOK_SEED").unwrap_or(0));
     // Failures are kept as tests by hand, with a name; not as a file of seeds.
-    Config { cases: cases.unwrap_or(256), failure_persistence: None, ..Config::default() }
+    Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long and where to look is the tester's choice")]
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 fn usage() -> impl Strategy<Value = CallUsage> {
