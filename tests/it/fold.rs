@@ -20,6 +20,13 @@ struct Printed {
     children: Vec<Self>,
     totals: Usage,
     inclusive: Usage,
+    gaps: Vec<Gap>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Gap {
+    code: String,
+    text: String,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "the shape of the printed JSON")]
@@ -270,6 +277,22 @@ fn f10_a_wrong_type_in_any_field_becomes_a_gap() {
         }
     }
     assert!(tried > 100, "{tried}");
+}
+
+/// Rule F10: what is no message is told of by its place, and the messages beside it are folded.
+#[test]
+fn f10_what_is_no_message_is_told_of_by_its_place() {
+    let list = r#"[5, {"info":{"id":"","role":"user"}},
+        {"info":{"id":"msg_1","role":"user","time":{"created":1}},"parts":null}]"#;
+    let printed = fold(list);
+    let gaps: Vec<_> = printed.gaps.iter().map(|gap| (&*gap.code, &*gap.text)).collect();
+    let expected = [
+        ("unreadable", "messages[0].info.id: expected a message id, found nothing"),
+        ("unreadable", "messages[1].info.id: message id is empty"),
+    ];
+    assert_eq!(gaps, expected);
+    let [receipt] = printed.receipts.try_into().expect("one message can be read");
+    assert_eq!((&*receipt.request, &*receipt.status), ("msg_1", "unanswered"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{fs, io::Read as _, path::Path};
 
 use anyhow::Context as _;
 use opencode_wire::{History, Translator};
-use receipts::{MessageId, Observation, Owner, Receipt, Thread, ThreadId, Usage};
+use receipts::{Gap, MessageId, Observation, Owner, Receipt, Thread, ThreadId, Usage};
 
 use crate::{
     args::{FoldOpencode, OwnerArg},
@@ -22,7 +22,7 @@ pub(crate) struct Folded {
     /// Messages that a fork copied into this session; they count elsewhere.
     pub(crate) inherited: Vec<MessageId>,
     /// What did not fit and belongs to no request.
-    pub(crate) gaps: Vec<receipts::Gap>,
+    pub(crate) gaps: Vec<Gap>,
     /// The sessions that it started.
     pub(crate) children: Vec<Self>,
     /// Own use.
@@ -75,8 +75,10 @@ pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
             thread.observe(Observation::NoReply(request));
         }
     }
-    for raw in history.snapshots.iter().flatten() {
-        thread.observe(translator.raw(raw));
+    for snapshot in &history.snapshots {
+        for (at, raw) in snapshot.iter().enumerate() {
+            thread.observe(placed(translator.raw(raw), at));
+        }
     }
     thread.observe(Observation::Owner(owner));
     let receipts = thread.receipts();
@@ -97,6 +99,21 @@ pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
         children,
         totals,
         inclusive,
+    }
+}
+
+/// Says of a message without a readable id at which place of its list it stands.
+fn placed(observation: Observation, at: usize) -> Observation {
+    match observation {
+        Observation::Gap(Gap::Unreadable { message: None, path, problem }) => {
+            let path = format!("messages[{at}].{path}");
+            Observation::Gap(Gap::Unreadable { message: None, path, problem })
+        }
+        other @ (Observation::Message(_)
+        | Observation::Removed(_)
+        | Observation::NoReply(_)
+        | Observation::Owner(_)
+        | Observation::Gap(_)) => other,
     }
 }
 
