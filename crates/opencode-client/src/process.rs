@@ -11,8 +11,9 @@ const LISTEN: &str = "0A";
 
 /// Finds the one process that listens on a TCP port of this machine.
 ///
-/// `None` when it cannot be told: nothing listens, several processes share the socket, or it belongs
-/// to another user. Looks at the file descriptors of all processes; takes milliseconds.
+/// A child holds the sockets of its parent from its fork until it runs a program of its own; it
+/// listens no more than that. `None` when it cannot be told: nothing listens, unrelated processes
+/// share the socket, or it belongs to another user. Looks at the file descriptors of all processes; takes milliseconds.
 pub(crate) fn listener(port: u16) -> Option<ProcessIdentity> {
     let inodes: BTreeSet<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -24,13 +25,23 @@ pub(crate) fn listener(port: u16) -> Option<ProcessIdentity> {
     }
     let targets: BTreeSet<String> =
         inodes.into_iter().map(|inode| format!("socket:[{inode}]")).collect();
-    let mut holders = fs::read_dir("/proc")
+    let holders: BTreeSet<u32> = fs::read_dir("/proc")
         .ok()?
         .filter_map(Result::ok)
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| holds(*pid, &targets));
-    let pid = holders.next()?;
-    holders.next().is_none().then(|| ProcessIdentity::of(pid)).flatten()
+        .filter(|pid| holds(*pid, &targets))
+        .collect();
+    let mut listeners =
+        holders.iter().filter(|pid| parent(**pid).is_none_or(|parent| !holders.contains(&parent)));
+    let pid = *listeners.next()?;
+    listeners.next().is_none().then(|| ProcessIdentity::of(pid)).flatten()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name stands in parentheses and may hold anything; state and parent follow it.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 fn holds(pid: u32, targets: &BTreeSet<String>) -> bool {
@@ -74,5 +85,26 @@ mod tests {
         assert_eq!(listener(port), ProcessIdentity::of(process::id()));
         drop(socket);
         assert_eq!(listener(port), None);
+    }
+
+    /// As long as a child shares the socket of its parent, the parent is the one that listens.
+    #[test]
+    fn a_child_that_shares_the_socket_is_not_the_listener() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let shared = std::os::fd::OwnedFd::from(socket.try_clone().unwrap());
+        // Its standard input is the socket; it reads a pipe that stays open until it is killed.
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut child = process::Command::new("cat")
+            .arg("/dev/fd/2")
+            .stdin(shared)
+            .stderr(reader)
+            .spawn()
+            .unwrap();
+        let found = listener(port);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(writer);
+        assert_eq!(found, ProcessIdentity::of(process::id()));
     }
 }
