@@ -145,8 +145,13 @@ pub(crate) async fn follow(
 }
 
 /// Takes the next report into a fold, when it is of that thread; gives what is asked in it.
-pub(crate) async fn observe(reports: &mut dyn Reports, fold: &mut Thread) -> Option<Ask> {
-    match next(reports).await {
+pub(crate) async fn observe(reports: &mut dyn Reports, thread: &mut Thread) -> Option<Ask> {
+    fold(next(reports).await, thread)
+}
+
+/// Takes a report into a fold, when it is of that thread; gives what is asked in it.
+pub(crate) fn fold(report: Report, fold: &mut Thread) -> Option<Ask> {
+    match report {
         Report::Seen { thread, seen } if thread == *fold.id() => {
             seen.into_iter().for_each(|seen| fold.observe(seen.observation));
             None

@@ -13,6 +13,9 @@ use testkit::model::{Gate, Key, Reply, Usage};
 
 use crate::bench::{self, Bench, follow, next, outcomes, prompt, read, tally, turn};
 
+/// Asks for an object with a number.
+const STRUCTURED: &str = r#""format":{"type":"json_schema","schema":{"type":"object","properties":{"answer":{"type":"number"}},"required":["answer"]}},"#;
+
 #[tokio::test]
 async fn a_real_opencode_is_driven_read_and_followed() {
     let bench = Bench::start();
@@ -31,9 +34,11 @@ async fn a_real_opencode_is_driven_read_and_followed() {
     a_turn_with_a_permission(&bench, &client, &mut *reports).await;
     a_permission_that_is_refused(&bench, &client, &mut *reports).await;
     a_question_that_is_answered(&bench, &client, &mut *reports).await;
+    a_turn_with_a_subagent(&bench, &client).await;
     an_aborted_turn(&bench, &client, &mut *reports).await;
     a_prompt_without_a_reply(&bench, &client).await;
     a_session_that_poisons_reads(&bench, &client, &mut *reports).await;
+    a_session_that_begins_poisoned(&bench, &client).await;
 }
 
 async fn wrong_credentials_are_told(bench: &Bench) {
@@ -71,8 +76,8 @@ async fn sessions_are_made_and_listed(bench: &Bench, client: &OpenCode) {
     let expected = ThreadInfo {
         thread: made.thread.clone(),
         parent: None,
-        directory: new.directory,
-        title: new.title,
+        directory: new.directory.clone(),
+        title: new.title.clone(),
         created: made.created,
     };
     assert!(made.created.is_some());
@@ -81,7 +86,11 @@ async fn sessions_are_made_and_listed(bench: &Bench, client: &OpenCode) {
     let other = OpenCode::new(&bench.config()).unwrap();
     assert_eq!(other.thread(&made.thread).await.unwrap(), expected);
     assert_eq!(other.children(&made.thread).await.unwrap(), []);
-    assert_eq!(other.threads(Some(directory), 1).await.unwrap(), [expected]);
+    assert_eq!(other.threads(Some(directory), 2).await.unwrap(), std::slice::from_ref(&expected));
+    let Dispatch::Sent(newer) = client.create_thread(&new, Pass::unfenced()).await else {
+        panic!("no second session was made");
+    };
+    assert_eq!(other.threads(Some(directory), 1).await.unwrap(), [newer]);
     assert_eq!(other.owner(&made.thread).await.unwrap(), Owner::Idle);
 }
 
@@ -156,6 +165,57 @@ async fn a_question_that_is_answered(bench: &Bench, client: &OpenCode, reports: 
     assert_eq!(read(client, &thread).await.receipts(), followed.receipts());
 }
 
+/// A subagent: a session of its own, which is followed with the one that started it.
+async fn a_turn_with_a_subagent(bench: &Bench, client: &OpenCode) {
+    let (parent, child) = (Key::new("parent"), Key::new("child"));
+    let task = format!(
+        r#"{{"description":"a task","prompt":"{}","subagent_type":"general"}}"#,
+        child.prompt("do it")
+    );
+    bench.model.script(
+        &parent,
+        [
+            Reply::tool("task", &task).tool_calls(Usage::of(80, 8)),
+            Reply::text("done").stop(Usage::of(90, 9)),
+        ],
+    );
+    bench.model.script(&child, [Reply::text("did it").stop(Usage::of(40, 4))]);
+    let thread = bench::thread(client).await;
+    let scope = Scope::Thread(thread.clone());
+    let mut reports = client.subscribe(scope).await.unwrap();
+    turn(client, &thread, &parent).await;
+    let (fold, told) = follow_with_threads(&mut *reports, &thread).await;
+    let children = client.children(&thread).await.unwrap();
+    let [info] = &children[..] else { panic!("{children:?}") };
+    assert_eq!(info.parent.as_ref(), Some(&thread));
+    assert!(told.contains(&info.thread), "{told:?}");
+    assert_eq!(fold.receipts()[0].children, std::slice::from_ref(&info.thread));
+    let inner = read(client, &info.thread).await;
+    for (fold, key, answer) in [(fold, parent, "done"), (inner, child, "did it")] {
+        let expected = [(Status::Completed, Some(Output::Text(answer.into())))];
+        assert_eq!(outcomes(&fold), expected);
+        let used = tally(&fold.receipts()[0].usage);
+        assert_eq!(used, bench.model.served_for(&key).iter().collect(), "{key}");
+    }
+}
+
+/// Follows a thread until nothing runs in it any more; also gives the threads that were told.
+async fn follow_with_threads(
+    reports: &mut dyn Reports,
+    thread: &ThreadId,
+) -> (Thread, Vec<ThreadId>) {
+    let mut fold = Thread::new(thread.clone());
+    let mut told = Vec::new();
+    while fold.owner() != Owner::Idle {
+        let report = next(reports).await;
+        if let Report::Thread(info) = &report {
+            told.push(info.thread.clone());
+        }
+        assert_eq!(bench::fold(report, &mut fold), None);
+    }
+    (fold, told)
+}
+
 async fn an_aborted_turn(bench: &Bench, client: &OpenCode, reports: &mut dyn Reports) {
     let (key, gate) = (Key::new("slow"), Gate::new("never"));
     bench.model.script(&key, [Reply::text("half").hold(&gate).stop(Usage::of(1, 1))]);
@@ -184,17 +244,16 @@ async fn a_prompt_without_a_reply(bench: &Bench, client: &OpenCode) {
     assert!(bench.model.served().iter().all(|call| call.prompt != "note"));
 }
 
-/// One structured answer makes every read without a limit fail, and each of its prompt alone; pages
-/// give that prompt too.
+/// One structured answer makes the read of its prompt alone fail, and each that reaches down to the
+/// oldest message over it.
 async fn a_session_that_poisons_reads(bench: &Bench, client: &OpenCode, reports: &mut dyn Reports) {
     let (one, two, three) = (Key::new("one"), Key::new("two"), Key::new("three"));
     bench.model.script(&one, [Reply::text("first").stop(Usage::of(10, 1))]);
     bench.model.script(&two, [Reply::structured(r#"{"answer":42}"#).tool_calls(Usage::of(20, 2))]);
     bench.model.script(&three, [Reply::text("third").stop(Usage::of(30, 3))]);
     let thread = bench::thread(client).await;
-    let format = r#""format":{"type":"json_schema","schema":{"type":"object","properties":{"answer":{"type":"number"}},"required":["answer"]}},"#;
     bench.post(&thread, &one, "").await;
-    bench.post(&thread, &two, format).await;
+    bench.post(&thread, &two, STRUCTURED).await;
     bench.post(&thread, &three, "").await;
     assert_eq!(bench.status_of(&format!("/session/{thread}/message")).await, 400);
 
@@ -231,8 +290,26 @@ async fn a_prompt_that_cannot_be_read_by_itself(
     // With the database at hand nothing is missing.
     let config = bench.config().database(bench.home.database());
     let with_files = OpenCode::new(&config).unwrap();
-    let seen = with_files.read_message(thread, poisoned).await.unwrap().unwrap();
-    assert!(bench::has_parts(&seen), "{seen:?}");
+    let stored = with_files.read_message(thread, poisoned).await.unwrap().unwrap();
+    assert!(bench::has_parts(&stored), "{stored:?}");
     let paged = read(client, thread).await;
     assert_eq!(read(&with_files, thread).await.receipts(), paged.receipts());
+}
+
+/// Where the prompt is the oldest message no page gives it: it is told as a gap.
+async fn a_session_that_begins_poisoned(bench: &Bench, client: &OpenCode) {
+    let key = Key::new("first-of-all");
+    bench.model.script(&key, [Reply::structured(r#"{"answer":7}"#).tool_calls(Usage::of(20, 2))]);
+    let thread = bench::thread(client).await;
+    bench.post(&thread, &key, STRUCTURED).await;
+    let config = bench.config().database(bench.home.database());
+    let with_files = OpenCode::new(&config).unwrap();
+    let expected = [(Status::Completed, Some(Output::Value(r#"{"answer":7}"#.into())))];
+    for (client, gaps) in [(client, 1), (&with_files, 0)] {
+        let fold = read(client, &thread).await;
+        assert_eq!(outcomes(&fold), expected);
+        let receipt = &fold.receipts()[0];
+        assert_eq!(receipt.gaps.len(), gaps, "{receipt:?}");
+        assert_eq!(tally(&receipt.usage), bench.model.served_for(&key).iter().collect());
+    }
 }
