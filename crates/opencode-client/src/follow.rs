@@ -6,7 +6,7 @@
 mod state;
 mod stream;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use harness::{ReachError, Report, Reports, Scope};
@@ -40,11 +40,29 @@ impl Subscription {
         let stream = Stream::open(Arc::clone(&server)).await?;
         let (frame_sender, frames) = mpsc::channel(FRAMES);
         let (sender, reports) = mpsc::channel(server.http.limits.queue.max(1));
+        let scope = match scope {
+            Scope::Everything => None,
+            Scope::Thread(root) => Some(descendants(&server, root).await?),
+        };
         let state = State::new(scope, server.http.limits.part_interval);
         let worker = Worker { server, state, frames, sender };
         let tasks = [tokio::spawn(stream.run(frame_sender)), tokio::spawn(worker.run())];
         Ok(Self { reports, tasks })
     }
+}
+
+/// A thread and those that it has started so far; later ones are told by events.
+async fn descendants(server: &Server, root: ThreadId) -> Result<BTreeSet<ThreadId>, ReachError> {
+    let mut found = BTreeSet::from([root.clone()]);
+    let mut unasked = vec![root];
+    while let Some(thread) = unasked.pop() {
+        for child in server.children(&thread).await? {
+            if found.insert(child.thread.clone()) {
+                unasked.push(child.thread);
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[async_trait]

@@ -132,6 +132,11 @@ impl Http {
             headers.insert(AUTHORIZATION, value);
             secrets = vec![credentials.secret().to_owned(), encoded];
         }
+        #[cfg(feature = "tls")]
+        {
+            // One for the whole process; whoever installed another first meant it.
+            let _already_there = rustls::crypto::ring::default_provider().install_default();
+        }
         let client = reqwest::Client::builder()
             .default_headers(headers)
             .redirect(redirect::Policy::none())

@@ -50,15 +50,6 @@ impl OpenCode {
         Ok((client, provider))
     }
 
-    async fn sessions(&self, route: Route) -> Result<Vec<ThreadInfo>, ReachError> {
-        let answer = self.server.http.get(&route).await.map_err(GetError::into_reach)?;
-        let place = route.place();
-        let list: Vec<&RawValue> = serde_json::from_str(&answer.body).map_err(|error| {
-            ReachError::Protocol { place: place.clone(), why: error.to_string() }
-        })?;
-        list.into_iter().map(|raw| self.server.learn(&place, raw)).collect()
-    }
-
     async fn asked(
         &self,
         route: Route,
@@ -118,21 +109,11 @@ impl Harness for OpenCode {
         let route = Route::get(["session"])
             .query("directory", directory)
             .query("limit", Some(limit.to_string()));
-        self.sessions(route).await
+        self.server.sessions(&route).await
     }
 
     async fn children(&self, thread: &ThreadId) -> Result<Vec<ThreadInfo>, ReachError> {
-        let route = Route::get(["session", thread.as_str(), "children"]);
-        let place = route.place();
-        match self.sessions(route).await {
-            Err(error) if error.is_transient() => {
-                let key = thread.clone();
-                let stored =
-                    self.server.instead(error, move |database| database.children(&key)).await?;
-                stored.iter().map(|raw| self.server.learn(&place, raw)).collect()
-            }
-            result => result,
-        }
+        self.server.children(thread).await
     }
 
     async fn read_page(

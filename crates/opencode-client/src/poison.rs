@@ -1,9 +1,10 @@
 //! How is a history read in which one message cannot be? Around that message.
 //!
-//! Source: opencode-ai 1.18.33 answers 400 for ever to every read that touches a user message with
-//! an output format (anomalyco/opencode issues 26929 and 40169). Pages that avoid it work, and the
-//! server takes cursors that it did not make. Without the database only the time of that message
-//! has to be found; its id is in the answer to it.
+//! Source: opencode-ai 1.18.33 answers 400 for ever to a read of a user message with an output
+//! format, alone or with the whole list (anomalyco/opencode issues 26929 and 40169). Its pages are
+//! not checked and give that message too; where a build checks them as well, pages that avoid it
+//! work, and the server takes cursors that it did not make. So only the time of that message has to
+//! be found; its id is in the answer to it.
 
 use harness::{Cursor, Page, ReachError, Seen, Source};
 use opencode_wire::Message;

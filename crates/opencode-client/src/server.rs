@@ -155,6 +155,29 @@ impl Server {
         }
     }
 
+    /// Reads a list of sessions.
+    pub(crate) async fn sessions(&self, route: &Route) -> Result<Vec<ThreadInfo>, ReachError> {
+        let answer = self.http.get(route).await.map_err(GetError::into_reach)?;
+        let place = route.place();
+        let list: Vec<&RawValue> = serde_json::from_str(&answer.body).map_err(|error| {
+            ReachError::Protocol { place: place.clone(), why: error.to_string() }
+        })?;
+        list.into_iter().map(|raw| self.learn(&place, raw)).collect()
+    }
+
+    /// Gives the sessions that a session started.
+    pub(crate) async fn children(&self, thread: &ThreadId) -> Result<Vec<ThreadInfo>, ReachError> {
+        let route = Route::get(["session", thread.as_str(), "children"]);
+        match self.sessions(&route).await {
+            Err(error) if error.is_transient() => {
+                let key = thread.clone();
+                let stored = self.instead(error, move |database| database.children(&key)).await?;
+                stored.iter().map(|raw| self.learn(&route.place(), raw)).collect()
+            }
+            result => result,
+        }
+    }
+
     /// Reads the database in place of a server that failed for a reason that the database does not
     /// share; gives `error` when there is none.
     pub(crate) async fn instead<T: Send + 'static>(

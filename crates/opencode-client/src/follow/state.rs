@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use harness::{Ask, AskBody, AskId, Choice, Evidence, PartKind, Question, Report, Scope, Seen};
+use harness::{Ask, AskBody, AskId, Choice, Evidence, PartKind, Question, Report, Seen};
 use opencode_wire::{Asked, Delta, Event, PartChange, RunStatus, SessionRow, ToolStatus, What};
 use receipts::{MessageId, Observation, Owner, ThreadId};
 use tokio::time::Instant;
@@ -66,11 +66,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(scope: Scope, part_interval: Duration) -> Self {
-        let scope = match scope {
-            Scope::Everything => None,
-            Scope::Thread(thread) => Some(BTreeSet::from([thread])),
-        };
+    /// Follows these threads and those that they start, or all.
+    pub(super) fn new(scope: Option<BTreeSet<ThreadId>>, part_interval: Duration) -> Self {
         Self {
             scope,
             part_interval,

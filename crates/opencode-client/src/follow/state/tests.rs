@@ -1,8 +1,8 @@
 //! Is a burst of events one read, and is the end of a run judged late enough?
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use harness::{PartKind, Report, Scope};
+use harness::{PartKind, Report};
 use opencode_wire::Event;
 use receipts::{MessageId, Owner, ThreadId};
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(scope: Scope) -> Self {
+    fn new(scope: Option<BTreeSet<ThreadId>>) -> Self {
         let server = Server::new(&Config::new("http://127.0.0.1:1")).unwrap();
         Self { state: State::new(scope, INTERVAL), server, now: Instant::now() }
     }
@@ -67,7 +67,7 @@ fn owner(owner: Owner) -> Vec<Report> {
 
 #[test]
 fn five_thousand_part_updates_are_few_reads() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     let mut reads = 0;
     for _ in 0..5000 {
         assert_eq!(case.text_part(), []);
@@ -80,7 +80,7 @@ fn five_thousand_part_updates_are_few_reads() {
 
 #[test]
 fn a_changed_row_is_read_at_once_and_once() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     case.message();
     case.message();
     case.text_part();
@@ -92,7 +92,7 @@ fn a_changed_row_is_read_at_once_and_once() {
 
 #[test]
 fn an_idle_run_is_judged_after_what_changed_was_read() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     let busy = r#"{"sessionID":"ses_1","status":{"type":"busy"}}"#;
     assert_eq!(case.take("session.status", busy), owner(Owner::Busy));
     assert_eq!(case.take("session.status", busy), []);
@@ -116,7 +116,7 @@ fn an_idle_run_is_judged_after_what_changed_was_read() {
 
 #[test]
 fn a_run_that_begins_again_is_not_settled_by_an_old_look() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     case.take("session.idle", r#"{"sessionID":"ses_1"}"#);
     assert_eq!(case.job(), look());
     case.take("session.status", r#"{"sessionID":"ses_1","status":{"type":"busy"}}"#);
@@ -125,7 +125,7 @@ fn a_run_that_begins_again_is_not_settled_by_an_old_look() {
 
 #[test]
 fn a_hole_in_the_sequence_is_told() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     let mut sync = |seq: u64| {
         let event = Event::Sync { thread: thread(), seq };
         case.state.take(event, &case.server, case.now)
@@ -139,7 +139,7 @@ fn a_hole_in_the_sequence_is_told() {
 
 #[test]
 fn one_thread_is_followed_with_those_that_it_starts() {
-    let mut case = Case::new(Scope::Thread(thread()));
+    let mut case = Case::new(Some(BTreeSet::from([thread()])));
     let made = |id: &str, parent: &str| {
         format!(r#"{{"sessionID":"{id}","info":{{"id":"{id}","parentID":"{parent}"}}}}"#)
     };
@@ -156,7 +156,7 @@ fn one_thread_is_followed_with_those_that_it_starts() {
 
 #[test]
 fn streamed_text_says_what_it_is_and_keeps_no_secret() {
-    let mut case = Case::new(Scope::Everything);
+    let mut case = Case::new(None);
     case.text_part();
     let delta = |part: &str| {
         format!(
