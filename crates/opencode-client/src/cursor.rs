@@ -23,6 +23,12 @@ impl Key {
         Self { id: "msg".to_owned(), time }
     }
 
+    /// The key right above a message: what is older begins with it.
+    pub(crate) fn above(id: &str, time: i64) -> Self {
+        // No id holds a character that is greater.
+        Self { id: format!("{id}\u{10ffff}"), time }
+    }
+
     pub(crate) fn encode(&self) -> Cursor {
         let json = serde_json::to_string(self).expect("a struct of text and number becomes JSON");
         Cursor::new(URL_SAFE_NO_PAD.encode(json))

@@ -153,9 +153,16 @@ impl Worker {
             }
             Job::Look { thread } => match self.server.look(&thread).await {
                 Ok(look) => self.looked(thread, look).await,
-                // The session was deleted since.
-                Err(ReachError::NotFound { .. }) => Ok(()),
-                Err(error) => self.missed(thread, &error).await,
+                // That is told by an event of its own.
+                Err(ReachError::NotFound { .. }) => {
+                    self.state.forget(&thread);
+                    Ok(())
+                }
+                Err(error) => {
+                    let due = Instant::now() + self.server.http.limits.backoff_max;
+                    self.state.look_failed(&thread, due);
+                    self.missed(thread, &error).await
+                }
             },
         }
     }

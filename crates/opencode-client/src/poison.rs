@@ -1,10 +1,11 @@
 //! How is a history read in which one message cannot be? Around that message.
 //!
-//! Source: opencode-ai 1.18.33 answers 400 for ever to a read of a user message with an output
-//! format, alone or with the whole list (anomalyco/opencode issues 26929 and 40169). Its pages are
-//! not checked and give that message too; where a build checks them as well, pages that avoid it
-//! work, and the server takes cursors that it did not make. So only the time of that message has to
-//! be found; its id is in the answer to it.
+//! Source: opencode-ai 1.18.33 answers 400 for ever to reads that touch a user message with an output
+//! format (anomalyco/opencode issues 26929 and 40169): to that of the message alone, and to a page
+//! that has nothing older behind it. Other pages give it as it is, so smaller ones are asked for
+//! first; what is left is that message as the oldest of its session. The server takes cursors that
+//! it did not make. Without the database only the time of that message has to be found; its id is
+//! in the answer to it.
 
 use harness::{Cursor, Page, ReachError, Seen, Source};
 use opencode_wire::Message;

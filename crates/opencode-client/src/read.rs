@@ -5,13 +5,26 @@ use std::sync::Arc;
 use harness::{Cursor, Evidence, Page, Place, ReachError, Seen, Source};
 use opencode_wire::decode_messages;
 use receipts::{Gap, MessageId, Observation, ThreadId};
+use serde::Deserialize;
 use verbatim::RawValue;
 
 use crate::{
+    cursor::Key,
     database::{StoredMessage, StoredPage},
     http::{Answer, GetError, Route},
     server::{Known, Server},
 };
+
+/// The sort key of a message, in its row.
+#[derive(Deserialize)]
+struct RowKey {
+    time: RowTime,
+}
+
+#[derive(Deserialize)]
+struct RowTime {
+    created: i64,
+}
 
 impl Server {
     /// Reads the newest page, or the one before a cursor, of at most `limit` messages.
@@ -79,14 +92,7 @@ impl Server {
                 Err(error) => Err(ReachError::Protocol { place, why: error.to_string() }),
             },
             Err(GetError::Poisoned(error)) => {
-                let told = info.and_then(|info| {
-                    RawValue::from_string(format!("{{\"info\":{info},\"parts\":[]}}")).ok()
-                });
-                match (self.stored_message(&known, message).await, told) {
-                    (Some(Ok(seen)), _) => Ok(seen),
-                    (Some(Err(_)) | None, Some(raw)) => Ok(Some(self.seen(&known, &raw))),
-                    (Some(Err(_)) | None, None) => Err(error),
-                }
+                self.message_around(&known, message, info).await.map(Some).ok_or(error)
             }
             Err(GetError::Reach(ReachError::NotFound { .. })) => Ok(None),
             Err(error) => {
@@ -97,6 +103,32 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Gives a message that the server refuses to give alone; `None` where nothing else has it.
+    ///
+    /// Source: opencode-ai 1.18.33 gives it in a page that has older messages behind it.
+    async fn message_around(
+        &self,
+        known: &Arc<Known>,
+        message: &MessageId,
+        info: Option<&str>,
+    ) -> Option<Seen> {
+        if let Some(Ok(Some(seen))) = self.stored_message(known, message).await {
+            return Some(seen);
+        }
+        let info = info?;
+        let row: RowKey = serde_json::from_str(info).ok()?;
+        let above = Key::above(message.as_str(), row.time.created).encode();
+        let route = page_route(&known.row.thread, Some(&above), 1);
+        if let Ok(answer) = self.http.get(&route).await
+            && let Ok(page) = self.page_of(known, &route.place(), &answer)
+            && let Some(seen) = page.seen.into_iter().find(|seen| is_of(seen, message))
+        {
+            return Some(seen);
+        }
+        let told = RawValue::from_string(format!("{{\"info\":{info},\"parts\":[]}}")).ok()?;
+        Some(self.seen(known, &told))
     }
 
     /// Redacts a message and translates what is left, so that the same text folds again to the same.
@@ -160,6 +192,10 @@ impl Server {
         };
         Seen { observation: Observation::Gap(gap), evidence: None }
     }
+}
+
+fn is_of(seen: &Seen, id: &MessageId) -> bool {
+    matches!(&seen.observation, Observation::Message(message) if message.id == *id)
 }
 
 pub(crate) fn page_route(thread: &ThreadId, before: Option<&Cursor>, limit: u32) -> Route {

@@ -131,7 +131,7 @@ impl SseParser {
             },
             "id" if !value.contains('\0') => value.clone_into(&mut self.id),
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.retry_ms = value.parse().ok();
+                self.retry_ms = value.parse().ok().or(self.retry_ms);
             }
             // A comment, or a field of a later standard.
             _ => {}

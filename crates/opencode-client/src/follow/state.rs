@@ -167,7 +167,7 @@ impl State {
             return self.job(now);
         }
         if let Some(resting) = self.resting.get_mut(&thread) {
-            // Until the look is judged; then it is removed or gets another time.
+            // Until the look is judged or has failed; then it is removed or gets another time.
             resting.due = now + Duration::from_secs(3600);
         }
         Some(Job::Look { thread })
@@ -205,6 +205,13 @@ impl State {
         }
         *resting = Resting { due: now + grace, digest: Some(digest) };
         false
+    }
+
+    /// A look gave nothing: the session is looked at again, unless it began to run meanwhile.
+    pub(super) fn look_failed(&mut self, thread: &ThreadId, due: Instant) {
+        if let Some(resting) = self.resting.get_mut(thread) {
+            resting.due = due;
+        }
     }
 
     /// Remembers what was told of the run of a session.
@@ -319,7 +326,8 @@ impl State {
         }
     }
 
-    fn forget(&mut self, thread: &ThreadId) {
+    /// The session was deleted.
+    pub(super) fn forget(&mut self, thread: &ThreadId) {
         self.dirty.retain(|(other, _), _| other != thread);
         self.read_at.retain(|(other, _), _| other != thread);
         self.told.retain(|(other, _), _| other != thread);

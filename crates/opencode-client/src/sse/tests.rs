@@ -45,7 +45,9 @@ fn fields_other_than_data_are_read() {
     check("event: tick\n\ndata: y\n\n", &[event("y")]);
     check("id: a\0b\ndata: y\nunknown: z\n\n", &[event("y")]);
     let mut parser = SseParser::new(100);
-    parser.feed(b"retry: 25\nretry: 1x\nretry:\n", &mut Vec::new()).unwrap();
+    parser
+        .feed(b"retry: 25\nretry: 1x\nretry:\nretry: 99999999999999999999\n", &mut Vec::new())
+        .unwrap();
     assert_eq!(parser.retry_ms(), Some(25));
 }
 

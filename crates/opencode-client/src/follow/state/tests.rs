@@ -124,6 +124,22 @@ fn a_run_that_begins_again_is_not_settled_by_an_old_look() {
 }
 
 #[test]
+fn a_look_that_failed_is_taken_again() {
+    let mut case = Case::new(None);
+    case.take("session.idle", r#"{"sessionID":"ses_1"}"#);
+    assert_eq!(case.job(), look());
+    let pause = Duration::from_secs(1);
+    case.state.look_failed(&thread(), case.now + pause);
+    assert_eq!(case.job(), None);
+    case.pass(pause);
+    assert_eq!(case.job(), look());
+    // A run that began meanwhile is looked at when it ends, not before.
+    case.take("session.status", r#"{"sessionID":"ses_1","status":{"type":"busy"}}"#);
+    case.state.look_failed(&thread(), case.now);
+    assert_eq!(case.job(), None);
+}
+
+#[test]
 fn a_hole_in_the_sequence_is_told() {
     let mut case = Case::new(None);
     let mut sync = |seq: u64| {
