@@ -18,6 +18,32 @@ pub trait Fence: fmt::Debug + Send + Sync {
 ///
 /// A client keeps it until the last byte is out or can no longer leave, also when its caller is
 /// cancelled, and then drops it at once: the fence covers sending, not answering.
+///
+/// ```
+/// use std::{sync::atomic::{AtomicBool, Ordering}, time::Duration};
+///
+/// use harness::{Fence, Pass};
+///
+/// /// Held while it exists, and open until another driver has taken over.
+/// #[derive(Debug)]
+/// struct Lock { is_lost: &'static AtomicBool }
+///
+/// impl Fence for Lock {
+///     fn remaining(&self) -> Duration {
+///         match self.is_lost.load(Ordering::Acquire) {
+///             true => Duration::ZERO,
+///             false => Duration::from_secs(10),
+///         }
+///     }
+/// }
+///
+/// static IS_LOST: AtomicBool = AtomicBool::new(false);
+/// let pass = Pass::new(Lock { is_lost: &IS_LOST });
+/// assert!(pass.is_open());
+/// IS_LOST.store(true, Ordering::Release);
+/// assert!(!pass.is_open(), "not one byte more leaves under it");
+/// assert!(Pass::unfenced().is_open());
+/// ```
 #[derive(Clone)]
 pub struct Pass(Option<Arc<dyn Fence>>);
 
