@@ -23,7 +23,7 @@ pub fn all(seen: &[Observation], mut arrangement: Arrangement) {
     batches_do_not_matter(&steady, &mut arrangement);
     a_settled_attempt_never_changes(&steady, &mut arrangement);
     nothing_is_lost_or_doubled(&steady);
-    forgetting_changes_no_other_receipt(&steady, &mut arrangement);
+    forgetting_keeps_only_known_turns(&steady, &mut arrangement);
 }
 
 /// What a real history never does is left out: a message with two times, parents or roles.
@@ -181,16 +181,16 @@ fn nothing_is_lost_or_doubled(seen: &[Observation]) {
     assert_eq!(known(&total(&fold(seen))), known(&expected), "usage was lost or doubled");
 }
 
-fn forgetting_changes_no_other_receipt(seen: &[Observation], arrangement: &mut Arrangement) {
+fn forgetting_keeps_only_known_turns(seen: &[Observation], arrangement: &mut Arrangement) {
     let mut thread = fold(seen);
     thread.observe(Observation::Owner(Owner::Idle));
     let _facts = thread.take_facts();
     let before = thread.receipts();
     thread.forget_settled(arrangement.index(4));
-    let left = thread.receipts();
-    let kept = |known: &Receipt| left.iter().any(|now| now.turn == known.turn);
-    let expected: Vec<Receipt> = before.into_iter().filter(kept).collect();
-    assert_eq!(left, expected, "forgetting some changes the others");
+    for receipt in thread.receipts() {
+        let was_known = before.iter().any(|known| known.turn == receipt.turn);
+        assert!(was_known, "forgetting makes the turn {:?}", receipt.turn);
+    }
     observe(&mut thread, seen);
     let _facts = thread.take_facts();
     let _receipts = thread.receipts();
