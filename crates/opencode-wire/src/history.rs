@@ -97,6 +97,16 @@ impl<'a> History<'a> {
     /// no error: it becomes a gap when the message is observed.
     pub fn decode(text: &'a str) -> Result<Self, DecodeError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // A bare list is split in one pass; only what is none is looked at whole.
+        if text.trim_start().starts_with('[') {
+            let snapshots = vec![decode_messages(text)?];
+            return Ok(Self {
+                session: None,
+                snapshots,
+                intents: Vec::new(),
+                children: Vec::new(),
+            });
+        }
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| DecodeError::json(&error))?;
         Self::from_raw(raw, "$", 0)
@@ -176,6 +186,9 @@ fn list<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<&'a RawValue>, DecodeEr
 ///
 /// [`DecodeError`] when the text is no JSON list.
 pub fn decode_messages(text: &str) -> Result<Snapshot<'_>, DecodeError> {
+    if let Ok(list) = serde_json::from_str(text) {
+        return Ok(list);
+    }
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| DecodeError::json(&error))?;
     list(raw, "$")
 }

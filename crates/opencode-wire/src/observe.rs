@@ -59,7 +59,7 @@ impl Translator {
             );
         }
         for undecodable in &message.undecodable {
-            odd.note(undecodable.path.clone(), undecodable.problem.clone());
+            odd.note(&undecodable.path, undecodable.problem.clone());
         }
         let time = odd.of("info.time", "an object", &info.time);
         let created =

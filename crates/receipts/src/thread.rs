@@ -311,11 +311,10 @@ impl Thread {
         self.order.entry(place.clone()).or_insert(Entry::Answer(slot));
         self.answers.insert(place.clone(), slot);
         self.dirty_answers.insert(slot);
-        let Some(parent) = parent else {
-            gaps.push(Gap::NoParent { message: id.clone() });
-            return;
-        };
-        self.adopt(slot, &parent);
+        match parent {
+            Some(parent) => self.adopt(slot, &parent),
+            None => gaps.push(Gap::NoParent { message: id.clone() }),
+        }
         self.reattribute_after(&place);
     }
 

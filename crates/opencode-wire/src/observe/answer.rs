@@ -109,7 +109,7 @@ fn tool_parts<'m>(parts: &'m [Part<'m>]) -> impl Iterator<Item = (usize, &'m Par
 fn tools(parts: &[Part<'_>], odd: &mut Odd) -> Tools {
     let mut tools = Tools::default();
     for (at, part) in tool_parts(parts) {
-        let state = odd.of(&format!("parts[{at}].state"), "an object", &part.state);
+        let state = odd.of(format_args!("parts[{at}].state"), "an object", &part.state);
         let interrupted = state.is_some_and(is_interrupted);
         match state.and_then(|state| state.status.get()).map(|status| &**status) {
             Some("completed") => {

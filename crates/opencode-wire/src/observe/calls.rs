@@ -4,6 +4,8 @@
 //! the same message. Each `step-start` is a call, each `step-finish` tells what one used; a call
 //! that was started again told nothing.
 
+use std::fmt;
+
 use receipts::{Call, CallKey, CallUsage, Counters, Ending, Finish, MessageId, UnixMillis, Usd};
 use verbatim::RawValue;
 
@@ -62,8 +64,8 @@ fn stepped(message: &Message<'_>, odd: &mut Odd) -> Vec<CallUsage> {
             }
             Some("step-finish") => {
                 finishes += 1;
-                let tokens = odd.of(&format!("parts[{at}].tokens"), "an object", &part.tokens);
-                let usage = counted(tokens, part.cost, &format!("parts[{at}]"), odd);
+                let tokens = odd.of(format_args!("parts[{at}].tokens"), "an object", &part.tokens);
+                let usage = counted(tokens, part.cost, format_args!("parts[{at}]"), odd);
                 match calls.last_mut().filter(|_| is_open) {
                     Some(last) => *last = usage,
                     None => calls.push(usage),
@@ -109,19 +111,19 @@ fn unstepped(message: &Message<'_>, context: &Context<'_>, odd: &mut Odd) -> Opt
 
 fn whole_message(message: &Message<'_>, odd: &mut Odd) -> CallUsage {
     let tokens = odd.of("info.tokens", "an object", &message.info.tokens);
-    counted(tokens, message.info.cost, "info", odd)
+    counted(tokens, message.info.cost, format_args!("info"), odd)
 }
 
 /// Zeros without a total are what OpenCode writes when the provider sent nothing.
 fn counted(
     tokens: Option<&Tokens>,
     cost: Option<&RawValue>,
-    path: &str,
+    path: fmt::Arguments<'_>,
     odd: &mut Odd,
 ) -> CallUsage {
     let Some(tokens) = tokens else { return CallUsage::Unknown };
     let mut count = |name: &str, field: &verbatim::Field<u64>| {
-        odd.of(&format!("{path}.tokens.{name}"), "a token count", field).copied()
+        odd.of(format_args!("{path}.tokens.{name}"), "a token count", field).copied()
     };
     let input = count("input", &tokens.input);
     let output = count("output", &tokens.output);
@@ -141,7 +143,7 @@ fn counted(
     };
     if whole_output.is_none() && output.is_some() {
         odd.note(
-            format!("{path}.tokens"),
+            format_args!("{path}.tokens"),
             "output and reasoning together are too large".to_owned(),
         );
     }
@@ -156,11 +158,11 @@ fn counted(
     })
 }
 
-fn money(raw: &RawValue, path: &str, odd: &mut Odd) -> Option<Usd> {
+fn money(raw: &RawValue, path: fmt::Arguments<'_>, odd: &mut Odd) -> Option<Usd> {
     let cost = Usd::parse(raw.get());
     if cost.is_none() {
         odd.note(
-            format!("{path}.cost"),
+            format_args!("{path}.cost"),
             "expected an amount of money that is not negative".to_owned(),
         );
     }

@@ -1,5 +1,7 @@
 //! What had another shape than expected? Collected while a message is read.
 
+use std::fmt;
+
 use receipts::{Gap, MessageId};
 use verbatim::Field;
 
@@ -8,14 +10,15 @@ use verbatim::Field;
 pub(super) struct Odd(Vec<(String, String)>);
 
 impl Odd {
-    pub(super) fn note(&mut self, path: impl Into<String>, problem: String) {
-        self.0.push((path.into(), problem));
+    pub(super) fn note(&mut self, path: impl fmt::Display, problem: String) {
+        self.0.push((path.to_string(), problem));
     }
 
-    /// Gives the value of a field, and notes it where it has another shape.
+    /// Gives the value of a field, and notes it where it has another shape; only then is the path
+    /// written.
     pub(super) fn of<'f, T>(
         &mut self,
-        path: &str,
+        path: impl fmt::Display,
         expected: &str,
         field: &'f Field<T>,
     ) -> Option<&'f T> {

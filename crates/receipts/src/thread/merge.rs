@@ -42,7 +42,6 @@ fn progress(a: &Answer, b: &Answer) -> Ordering {
         .then_with(|| a.role.cmp(&b.role))
         .then_with(|| a.provider.cmp(&b.provider))
         .then_with(|| a.model.cmp(&b.model))
-        .then_with(|| a.children.cmp(&b.children))
 }
 
 /// Joins a new sighting into the stored one; gives the gaps that the new one shows.
@@ -51,10 +50,16 @@ pub(super) fn answer(stored: &mut Answer, mut seen: Answer) -> Vec<Gap> {
     let order = progress(stored, &seen);
     let mut calls = std::mem::take(&mut stored.calls);
     join_calls(&mut calls, &mut seen.calls, order, &mut gaps);
+    // A thread that was started stays started, whatever else a sighting shows.
+    let mut children = std::mem::take(&mut stored.children);
+    children.append(&mut seen.children);
+    children.sort();
+    children.dedup();
     if order == Ordering::Less {
         *stored = seen;
     }
     stored.calls = calls;
+    stored.children = children;
     gaps
 }
 

@@ -271,6 +271,9 @@ fn unanswered(turn: &Turn, around: &Surroundings) -> (Status, Option<TurnId>) {
         (Status::NoReply, None)
     } else if around.followed_by.is_some() {
         (Status::Absorbed, around.followed_by.clone())
+    } else if let Some(Completion { absorbed_by: Some(later), .. }) = &turn.announced.unstarted {
+        // The request that answered it was forgotten since.
+        (Status::Absorbed, Some(later.clone()))
     } else if around.nothing_runs() {
         (Status::Unanswered, None)
     } else {

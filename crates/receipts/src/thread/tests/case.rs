@@ -313,6 +313,56 @@ fn forgotten_turns_stay_forgotten() {
     assert_eq!(thread.receipts().len(), 3);
 }
 
+/// Found by fuzzing: an earlier sighting shows a child that the later one no longer does.
+#[test]
+fn l11_a_child_stays_a_child_in_any_order() {
+    let early = {
+        let mut answer = open("a", 2, "p", CallUsage::Open);
+        answer.children = vec![ThreadId::new("child").unwrap()];
+        message("a", 2, answer)
+    };
+    let late = closed("a", 2, "p", Finish::Stop);
+    for order in [[early.clone(), late.clone()], [late, early]] {
+        let [receipt] = fold(order, Owner::Idle).receipts().try_into().unwrap();
+        assert_eq!(receipt.children, [ThreadId::new("child").unwrap()]);
+    }
+}
+
+/// Found by fuzzing: an answer without a parent, too, says whose run a compaction does not follow.
+#[test]
+fn l11_an_answer_without_a_parent_ends_the_way_in_any_order() {
+    let mut orphan = closed("o", 8, "p", Finish::Stop);
+    if let Body::Answer(answer) = &mut orphan.body {
+        answer.parent = None;
+    }
+    let compaction = generated("c", 15, Generated::Compaction);
+    let run = || [prompt("p", 1), closed("a", 2, "p", Finish::ToolCalls)].into_iter();
+    let before = run().chain([orphan.clone(), compaction.clone()]);
+    let after = run().chain([compaction, orphan]);
+    let expected = [("p", Status::Lost), ("c", Status::Unanswered)];
+    check(before, Owner::Idle, &expected);
+    check(after, Owner::Idle, &expected);
+}
+
+/// Found by fuzzing: what absorbed a request may be forgotten before the request is.
+#[test]
+fn an_absorbed_request_stays_absorbed_when_its_answerer_is_forgotten() {
+    let mut answerer = prompt("p", 1);
+    answerer.created = None;
+    if let Body::Prompt(prompt) = &mut answerer.body {
+        prompt.clock = Clock::SteppedBack;
+    }
+    let history = [prompt("queued", 5), answerer, closed("a", 7, "p", Finish::Stop)];
+    let mut thread = fold(history, Owner::Idle);
+    let _facts = thread.take_facts();
+    thread.forget_settled(1);
+    let queued = TurnId::new("queued").unwrap();
+    assert_eq!(
+        thread.receipt(&queued).map(|receipt| receipt.completion.status),
+        Some(Status::Absorbed)
+    );
+}
+
 /// Sums the usage of a whole thread, however it is attributed.
 pub(super) fn total(thread: &Thread) -> Usage {
     let mut usage = thread.unattributed();

@@ -13,8 +13,8 @@ use proptest::{
 use super::case::{generated, id, prompt, thread, total};
 use crate::{
     Answer, AnswerRole, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, FactBody, Failure,
-    Finish, Generated, Lineage, Message, MessageId, Observation, Owner, Status, Thread, Tools,
-    TurnId, UnixMillis, Usage,
+    Finish, Generated, Lineage, Message, MessageId, Observation, Owner, Status, Thread, ThreadId,
+    Tools, TurnId, UnixMillis, Usage,
 };
 
 fn config() -> Config {
@@ -67,19 +67,22 @@ const PARENTS: [&str; 8] = ["p0", "p1", "p2", "p3", "p4", "p5", "gone1", "gone2"
 const ANSWERS: [&str; 8] = ["a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"];
 
 fn answer() -> impl Strategy<Value = Message> {
-    let shape = (select(&ANSWERS[..]), 0_i64..12, select(&PARENTS[..]), any::<bool>());
+    let parent = prop_oneof![9 => select(&PARENTS[..]).prop_map(Some), 1 => Just(None)];
+    let shape = (select(&ANSWERS[..]), 0_i64..12, parent, any::<bool>());
+    let children = vec(select(&["child0", "child1"][..]), 0..2);
     let tools = (0_u32..2, 0_u32..2, 0_u32..2, 0_u32..2);
-    (shape, tools, ending(), vec(usage(), 0..3), any::<bool>()).prop_map(
+    (shape, tools, ending(), vec(usage(), 0..3), any::<bool>(), children).prop_map(
         |(
             (name, at, parent, is_closed),
             (open, client, rejected, aborted),
             ending,
             calls,
             summary,
+            children,
         )| {
             let key = |n| CallKey::new(format!("{name}/{n}")).unwrap();
             let answer = Answer {
-                parent: Some(id(parent)),
+                parent: parent.map(id),
                 completed: is_closed.then_some(UnixMillis(at + 1)),
                 finish: ending.0,
                 ending: ending.1,
@@ -93,7 +96,7 @@ fn answer() -> impl Strategy<Value = Message> {
                 text: Some("text".into()),
                 provider: None,
                 model: None,
-                children: Vec::new(),
+                children: children.iter().map(|id| ThreadId::new(id).unwrap()).collect(),
                 parts: 1,
             };
             Message {
