@@ -140,7 +140,7 @@ impl<'a> History<'a> {
             ),
             Some(_) | None => None,
         };
-        let snapshots = match (file.snapshots, file.messages) {
+        let mut snapshots: Vec<Snapshot<'a>> = match (file.snapshots, file.messages) {
             (Some(raw), _) => {
                 let path = format!("{path}.snapshots");
                 list(raw, &path)?
@@ -154,6 +154,10 @@ impl<'a> History<'a> {
                 return Err(wrong(path.to_owned(), "`messages` or `snapshots` in the object", raw));
             }
         };
+        // Beside snapshots, the message list is the last of them.
+        if let (Some(_), Some(raw)) = (file.snapshots, file.messages) {
+            snapshots.push(list(raw, &format!("{path}.messages"))?);
+        }
         let intents = match file.intents {
             Some(raw) => serde_json::from_str(raw.get()).map_err(|_shape| {
                 wrong(format!("{path}.intents"), "a list of {\"request\", \"no_reply\"}", raw)

@@ -1,7 +1,7 @@
 //! What does a stored message look like? `{info, parts}` as the API returns it.
 
 use serde::Deserialize;
-use verbatim::{Field, RawValue, Text};
+use verbatim::{Field, Found, RawValue, Text};
 
 use crate::part::Part;
 
@@ -206,9 +206,9 @@ impl<'a> Message<'a> {
         else {
             return (Info::default(), format!("expected an object, found {}", shape(raw)));
         };
-        let text = |name| match fields.get(name).map(|raw| serde_json::from_str(raw.get())) {
-            Some(Ok(field)) => field,
-            Some(Err(_)) | None => Field::Absent,
+        let text = |name| match fields.get(name) {
+            Some(raw) => serde_json::from_str(raw.get()).unwrap_or(Field::Odd(found(raw))),
+            None => Field::Absent,
         };
         let info = Info {
             id: text("id"),
@@ -255,8 +255,19 @@ fn object<'a, T: Deserialize<'a>>(
 ) -> Field<T> {
     match fields.get(name) {
         Some(raw) => Field::object(&mut serde_json::Deserializer::from_str(raw.get()))
-            .unwrap_or(Field::Absent),
+            .unwrap_or(Field::Odd(found(raw))),
         None => Field::Absent,
+    }
+}
+
+/// Names the shape of a value that cannot be decoded.
+fn found(raw: &RawValue) -> Found {
+    match raw.get().as_bytes().first() {
+        Some(b'{') => Found::Object,
+        Some(b'[') => Found::Array,
+        Some(b'"') => Found::String,
+        Some(b't' | b'f') => Found::Bool,
+        _ => Found::Fraction,
     }
 }
 

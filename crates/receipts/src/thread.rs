@@ -299,7 +299,7 @@ impl Thread {
         self.dirty_answers.insert(slot);
         if !same_parent {
             self.reparent(slot, parent_before.as_ref());
-        } else if turn.is_some() {
+        } else {
             self.reattribute_after(&known_place);
         }
     }
@@ -394,8 +394,9 @@ impl Thread {
 
     fn receipt_of(&self, id: &TurnId, turn: &Turn) -> Receipt {
         let current = turn::completion(turn, &self.slab, self.status_of(id, turn));
-        let last = turn.answers.last_key_value().and_then(|(_, slot)| self.slab.get(*slot));
-        let settled = last.and_then(|slot| slot.settled.as_ref());
+        let last =
+            turn::last_answer(turn, &self.slab).and_then(|(place, _)| turn.answers.get(place));
+        let settled = last.and_then(|slot| self.slab.get(*slot)?.settled.as_ref());
         let mut usage = turn.usage;
         let mut gaps = self.gaps_of(id, turn);
         if self.open_is_lost(turn) {
@@ -479,7 +480,10 @@ impl Thread {
     /// Gives what did not fit and belongs to no turn.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
-        self.gaps.iter().cloned().collect()
+        let mut gaps = self.gaps.clone();
+        let slots = self.answers.values().filter_map(|slot| self.slab.get(*slot));
+        gaps.extend(slots.filter(|slot| slot.turn.is_none()).flat_map(|slot| slot.gaps.clone()));
+        gaps.into_iter().collect()
     }
 
     /// Gives what the answers that belong to no turn used.

@@ -1,6 +1,6 @@
 //! `turnbook fold opencode`: what does a history say, without a store?
 
-use std::{fs, io::Read as _, path::Path};
+use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
 
 use anyhow::Context as _;
 use opencode_wire::{History, Translator};
@@ -75,10 +75,20 @@ pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
             thread.observe(Observation::NoReply(request));
         }
     }
+    let mut before = BTreeSet::new();
     for snapshot in &history.snapshots {
+        let mut now = BTreeSet::new();
         for (at, raw) in snapshot.iter().enumerate() {
-            thread.observe(placed(translator.raw(raw), at));
+            let observation = placed(translator.raw(raw), at);
+            if let Observation::Message(message) = &observation {
+                now.insert(message.id.clone());
+            }
+            thread.observe(observation);
         }
+        for gone in before.difference(&now) {
+            thread.observe(Observation::Removed(gone.clone()));
+        }
+        before = now;
     }
     thread.observe(Observation::Owner(owner));
     let receipts = thread.receipts();
@@ -88,8 +98,9 @@ pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
     }
     let children: Vec<Folded> = history.children.iter().map(|child| fold(child, owner)).collect();
     let mut inclusive = totals;
+    let mut counted: BTreeSet<ThreadId> = thread_id.iter().cloned().collect();
     for child in &children {
-        inclusive.merge(&child.inclusive);
+        include(child, &mut counted, &mut inclusive);
     }
     Folded {
         thread: thread_id,
@@ -99,6 +110,17 @@ pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
         children,
         totals,
         inclusive,
+    }
+}
+
+/// Adds the use of a session and of those that it started, each once however often it is listed.
+fn include(folded: &Folded, counted: &mut BTreeSet<ThreadId>, inclusive: &mut Usage) {
+    let is_new = folded.thread.as_ref().is_none_or(|thread| counted.insert(thread.clone()));
+    if is_new {
+        inclusive.merge(&folded.totals);
+        for child in &folded.children {
+            include(child, counted, inclusive);
+        }
     }
 }
 
@@ -120,8 +142,8 @@ fn placed(observation: Observation, at: usize) -> Observation {
 /// The session's own id, else that of its first message.
 fn thread_id(history: &History<'_>) -> Option<ThreadId> {
     let own = history.session.as_ref().and_then(|session| session.id.get());
-    if let Some(id) = own {
-        return ThreadId::new(&**id).ok();
+    if let Some(Ok(id)) = own.map(|id| ThreadId::new(&**id)) {
+        return Some(id);
     }
     history.snapshots.iter().flatten().find_map(|raw| {
         let message = opencode_wire::Message::decode(raw);

@@ -26,7 +26,11 @@ pub(super) fn answer(id: &MessageId, message: &Message<'_>, odd: &mut Odd) -> An
             None
         }
     });
-    let finish = odd.of("info.finish", "a word", &info.finish).map(|word| finish(word));
+    let finish = match odd.of("info.finish", "a word", &info.finish) {
+        Some(word) => Some(finish(word)),
+        // There was a reason, and it says nothing.
+        None => info.finish.odd().map(|_| Finish::Unknown("".into())),
+    };
     let ending = ending(message, odd);
     let tools = tools(&message.parts, odd);
     let calls = calls::calls(
@@ -138,10 +142,12 @@ fn error_text<'s>(state: &'s ToolState<'_>) -> &'s str {
     state.error.get().map_or("", |error| &**error)
 }
 
-/// Source: the sentences of 1.18.33 for a refused permission and a dismissed question.
+/// Source: the sentences of 1.18.33 for a refused permission and a dismissed question. A refusal
+/// with feedback hands that to the model, and the loop goes on.
 fn is_rejected(state: &ToolState<'_>) -> bool {
     let error = error_text(state);
-    error.contains("rejected permission") || error.contains("dismissed this question")
+    let goes_on = error.contains("with the following feedback");
+    !goes_on && (error.contains("rejected permission") || error.contains("dismissed this question"))
 }
 
 /// Source: the sentence of 1.18.33 for a subagent whose parent was aborted.

@@ -73,7 +73,8 @@ impl Thread {
             self.waiting.insert(entry);
         } else {
             self.waiting.remove(&entry);
-            let last = turn.answers.last_key_value().map(|(_, slot)| *slot);
+            let last = turn::last_answer(&turn, &self.slab).map(|(place, _)| place);
+            let last = last.and_then(|place| turn.answers.get(place)).copied();
             match last.and_then(|slot| self.slab.get_mut(slot)) {
                 Some(slot) => settle(slot, id, completion, &mut turn.announced.gaps, &mut say),
                 None => settle_unanswered(&mut turn, completion, &mut say),

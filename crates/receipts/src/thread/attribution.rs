@@ -30,10 +30,25 @@ impl Thread {
         TurnId::from(id)
     }
 
-    /// The prompt whose run was going on at a place: that of the answer before it.
+    /// The prompt whose run was going on at a place: that of the answer before it, unless a client
+    /// asked for something after that answer was closed.
     fn driver_before(&self, place: &Place) -> Option<&MessageId> {
-        let (_, slot) = self.answers.range((Unbounded, Excluded(place))).next_back()?;
-        let parent = self.slab.get(*slot)?.answer.parent.as_ref()?;
+        let before = self.answers.range((Unbounded, Excluded(place))).next_back();
+        let answer = before.and_then(|(at, slot)| Some((at, &self.slab.get(*slot)?.answer)));
+        let since = answer.map_or(Unbounded, |(at, _)| Excluded(at));
+        let closed = answer.and_then(|(_, answer)| answer.completed);
+        let asked = self
+            .order
+            .range((since, Excluded(place)))
+            .rev()
+            .filter(|(_, entry)| **entry == Entry::Prompt)
+            .filter(|(at, _)| answer.is_none() || closed.is_some() && at.time() > closed)
+            .filter_map(|(at, _)| self.nodes.get(&at.id)?.prompt.as_ref())
+            .find(|prompt| prompt.prompt.author == Author::Client);
+        if let Some(asked) = asked {
+            return Some(&asked.place.id);
+        }
+        let parent = answer?.1.parent.as_ref()?;
         self.is_before(parent, place).then_some(parent)
     }
 

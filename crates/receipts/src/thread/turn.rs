@@ -210,7 +210,8 @@ pub(super) fn status(
     slab: &[Slot],
     around: &Surroundings,
 ) -> (Status, Option<TurnId>) {
-    let Some((last_place, last)) = in_run_order(turn, slab).next() else {
+    let run = in_run_order(turn, slab);
+    let Some((last_place, last)) = run.answers.first().copied() else {
         return unanswered(turn, around);
     };
     if !turn.open.is_empty() {
@@ -221,45 +222,27 @@ pub(super) fn status(
             return (Status::Lost, None);
         }
     }
-    let absorbed = || around.followed_by.clone();
+    let is_over = around.nothing_runs() || around.followed_by.is_some();
+    if run.end == RunEnd::Compacted && !is_over {
+        return (Status::Pending, None);
+    }
     match verdict(last, turn.kind) {
         Verdict::Ended(_) if around.may_go_on() => (Status::Pending, None),
         Verdict::Ended(status) => (status, None),
-        Verdict::Stopped if around.nothing_runs() || around.followed_by.is_some() => {
-            (Status::Stopped, None)
-        }
-        Verdict::Interrupted if around.nothing_runs() || around.followed_by.is_some() => {
-            (Status::Interrupted, None)
-        }
+        Verdict::Stopped if is_over => (Status::Stopped, None),
+        Verdict::Interrupted if is_over => (Status::Interrupted, None),
+        // Its tool was cut by an abort, and the loop did not go on.
+        Verdict::GoesOn if is_over && last.tools.aborted > 0 => (Status::Interrupted, None),
         Verdict::GoesOn | Verdict::UnknownFinish if around.followed_by.is_some() => {
-            (Status::Absorbed, absorbed())
+            (Status::Absorbed, around.followed_by.clone())
         }
         Verdict::UnknownFinish if around.nothing_runs() => (Status::Completed, None),
-        Verdict::GoesOn if around.nothing_runs() => (quiet_end(turn, slab, last), None),
+        // It said that it goes on and does not: it was lost between two steps.
+        Verdict::GoesOn if around.nothing_runs() => (Status::Lost, None),
         Verdict::Stopped | Verdict::Interrupted | Verdict::GoesOn | Verdict::UnknownFinish => {
             (Status::Pending, None)
         }
     }
-}
-
-/// A run that said it goes on, and does not: cut by an abort, ended by a compaction that followed
-/// its answer, or lost between two steps.
-fn quiet_end(turn: &Turn, slab: &[Slot], last: &Answer) -> Status {
-    if last.tools.aborted > 0 {
-        return Status::Interrupted;
-    }
-    if last.role == AnswerRole::Summary {
-        let before = turn
-            .answers
-            .values()
-            .rev()
-            .filter_map(|slot| Some(&slab.get(*slot)?.answer))
-            .find(|answer| answer.role == AnswerRole::Answer);
-        if let Some(Verdict::Ended(status)) = before.map(|answer| verdict(answer, turn.kind)) {
-            return status;
-        }
-    }
-    Status::Lost
 }
 
 fn is_failed(answer: &Answer) -> bool {
@@ -281,33 +264,68 @@ fn unanswered(turn: &Turn, around: &Surroundings) -> (Status, Option<TurnId>) {
     }
 }
 
-/// The answers, last first, in the order in which they were made.
+/// How many answers, from the last, are looked at for the text of an attempt; those without a step
+/// say nothing, and there are never many of them in a row.
+const ANSWERS_LOOKED_AT: usize = 64;
+
+/// The answers of a run, last first, without the summaries that say nothing about it.
+struct Run<'a> {
+    answers: Vec<(&'a Place, &'a Answer)>,
+    end: RunEnd,
+}
+
+/// Whether a summary stands behind the last answer.
+#[derive(PartialEq, Eq)]
+enum RunEnd {
+    Answered,
+    /// The loop was about to go on after a compaction.
+    Compacted,
+}
+
+/// A summary that was made says nothing about the request, unless the request asked for it.
+fn is_aside(answer: &Answer, kind: Kind) -> bool {
+    answer.role == AnswerRole::Summary
+        && kind != Kind::Summarize
+        && is_over(answer)
+        && !is_failed(answer)
+}
+
+/// The answers in the order in which they were made.
 ///
 /// That is the order of their places, except where a clock stepped back inside the run: then only
 /// the order in which they were closed tells it.
-fn in_run_order<'a>(
-    turn: &'a Turn,
-    slab: &'a [Slot],
-) -> Box<dyn Iterator<Item = (&'a Place, &'a Answer)> + 'a> {
-    let by_place = turn
-        .answers
-        .iter()
-        .rev()
-        .filter_map(|(place, slot)| Some((place, &slab.get(*slot)?.answer)));
-    if turn.stepped.is_empty() {
-        return Box::new(by_place);
+fn in_run_order<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Run<'a> {
+    let mut run = by_place(turn, slab);
+    if !turn.stepped.is_empty() {
+        // Stable: those that are still open come first, as the last made.
+        run.answers.sort_by_key(|(_, answer)| {
+            std::cmp::Reverse(answer.completed.map_or(i64::MAX, |at| at.0))
+        });
     }
-    let mut by_end: Vec<_> = by_place.collect();
-    // Stable: those that are still open come first, as the last made.
-    by_end
-        .sort_by_key(|(_, answer)| std::cmp::Reverse(answer.completed.map_or(i64::MAX, |at| at.0)));
-    Box::new(by_end.into_iter())
+    run
 }
 
-/// The answer that stands last.
+fn by_place<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Run<'a> {
+    let all = || {
+        let answers = turn.answers.iter().rev();
+        answers.filter_map(|(place, slot)| Some((place, &slab.get(*slot)?.answer)))
+    };
+    let is_said = |(_, answer): &(&Place, &Answer)| !is_aside(answer, turn.kind);
+    let end = match all().next() {
+        Some(last) if !is_said(&last) => RunEnd::Compacted,
+        Some(_) | None => RunEnd::Answered,
+    };
+    let answers: Vec<_> = all().filter(is_said).take(ANSWERS_LOOKED_AT).collect();
+    if answers.is_empty() {
+        Run { answers: all().take(1).collect(), end }
+    } else {
+        Run { answers, end }
+    }
+}
+
+/// The answer that stands last, and ends the attempt.
 pub(super) fn last_answer<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Option<(&'a Place, &'a Answer)> {
-    let (place, slot) = turn.answers.last_key_value()?;
-    Some((place, &slab.get(*slot)?.answer))
+    by_place(turn, slab).answers.first().copied()
 }
 
 /// Builds the completion that goes with a status.
@@ -336,13 +354,17 @@ pub(super) fn completion(
 /// The value of the last answer, else the text after the last step start of the attempt (rule F6):
 /// answers in which no step began say nothing about it.
 fn output(turn: &Turn, slab: &[Slot], status: Status) -> Option<Output> {
-    let mut answers = in_run_order(turn, slab).map(|(_, answer)| answer).peekable();
-    if let Some(Ending::Structured(value)) = answers.peek().map(|answer| &answer.ending) {
+    let run = in_run_order(turn, slab);
+    let (last, earlier) = run.answers.split_first()?;
+    if let Ending::Structured(value) = &last.1.ending {
         return Some(Output::Value(value.clone()));
     }
-    let last = answers.next()?;
-    let earlier = answers.take_while(|answer| !is_failed(answer));
-    let mut said = std::iter::once(last).chain(earlier).filter_map(|answer| answer.text.as_ref());
+    if is_aside(last.1, turn.kind) {
+        return None;
+    }
+    let earlier = earlier.iter().take_while(|(_, answer)| !is_failed(answer));
+    let mut said =
+        std::iter::once(last).chain(earlier).filter_map(|(_, answer)| answer.text.as_ref());
     let text = said.next().filter(|text| !text.is_empty())?.clone();
     Some(if status == Status::Completed { Output::Text(text) } else { Output::Partial(text) })
 }
@@ -350,11 +372,12 @@ fn output(turn: &Turn, slab: &[Slot], status: Status) -> Option<Output> {
 /// How often the harness ran a request: an answer after an end begins anew, unless the harness
 /// itself went on in the same run.
 pub(super) fn attempts(turn: &Turn, slab: &[Slot]) -> u32 {
+    let generated: BTreeSet<&MessageId> = turn.generated.iter().map(|place| &place.id).collect();
     let mut attempts = 0;
     let mut ended = true;
     for answer in turn.answers.values().filter_map(|slot| Some(&slab.get(*slot)?.answer)) {
         let goes_on = answer.role == AnswerRole::Summary && turn.kind != Kind::Summarize
-            || turn.generated.iter().any(|place| Some(&place.id) == answer.parent.as_ref());
+            || answer.parent.as_ref().is_some_and(|parent| generated.contains(parent));
         if ended && (attempts == 0 || !goes_on) {
             attempts += 1;
         }
