@@ -1,0 +1,177 @@
+//! What does recording a fact do, given what is stored? (rules L1, L6, L8, L9, U1)
+
+use receipts::{Counters, Fact, FactBody, Gap, Output, SessionId, ThreadId, TurnId, UnixMillis};
+
+use super::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, call, need_session, request};
+use crate::{
+    error::{Refusal, StoreError},
+    event::{EventBody, EvidenceDigest, Recorded, Seq},
+    ledger::{Batch, Result},
+    rows::{EventId, NewEvent, Rows, RowsMut},
+};
+
+pub(super) fn append(rows: &mut dyn RowsMut, batch: &Batch<'_>) -> Result<Vec<Recorded>> {
+    need_session(rows, batch.session)?;
+    check_evidence(rows, batch.evidence)?;
+    for fact in batch.facts {
+        if let FactBody::Completed(completion) = &fact.body
+            && let Some(Output::Text(text) | Output::Partial(text) | Output::Value(text)) =
+                &completion.output
+        {
+            check_size("the output", text.len(), OUTPUT_BYTES_MAX)?;
+        }
+    }
+    batch.facts.iter().map(|fact| record(rows, batch, fact)).collect()
+}
+
+fn record(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact) -> Result<Recorded> {
+    let recorded = match &fact.body {
+        FactBody::Call { key, counters, .. } => usage(rows, batch, fact, (key, counters))?,
+        FactBody::Admitted { .. }
+        | FactBody::Started { .. }
+        | FactBody::Child { .. }
+        | FactBody::Generated { .. }
+        | FactBody::Completed(_)
+        | FactBody::Gap(_) => plain(rows, batch, fact)?,
+    };
+    if let Recorded::Appended(seq) = recorded
+        && request::admits(&EventBody::Fact(fact.body.clone()))
+        && let Some(mut intent) =
+            rows.intent_row_of_turn(batch.session, batch.thread, &fact.turn)?
+        && intent.admitted.is_none()
+    {
+        intent.admitted = Some(seq);
+        rows.put_intent(&intent)?;
+    }
+    Ok(recorded)
+}
+
+fn plain(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact) -> Result<Recorded> {
+    let body = EventBody::Fact(fact.body.clone());
+    let Some((first, stored)) = find(rows, batch, &fact.turn, &body)? else {
+        return add(rows, batch, &fact.turn, body).map(Recorded::Appended);
+    };
+    if stored == body {
+        return Ok(Recorded::Known(first));
+    }
+    let body = EventBody::Contradicted { first, latest: fact.body.clone() };
+    let seq = match find(rows, batch, &fact.turn, &body)? {
+        Some((seq, _)) => seq,
+        None => add(rows, batch, &fact.turn, body)?,
+    };
+    Ok(Recorded::Contradicted { first, seq })
+}
+
+fn usage(
+    rows: &mut dyn RowsMut,
+    batch: &Batch<'_>,
+    fact: &Fact,
+    (key, seen): (&receipts::CallKey, &Counters),
+) -> Result<Recorded> {
+    let body = EventBody::Fact(fact.body.clone());
+    let known = find(rows, batch, &fact.turn, &body)?.map(|(seq, _)| seq);
+    let stored = rows.call_row(key)?;
+    let first = match known {
+        Some(first) => first,
+        None => add(rows, batch, &fact.turn, body)?,
+    };
+    let mut last = None;
+    if let Some(mut row) = stored {
+        let before = row.counters;
+        let decreases = row.counters.raise(seen);
+        if row.counters != before {
+            rows.put_call(&row)?;
+            let body = EventBody::Raised { call: key.clone(), counters: *seen };
+            last = Some(match find(rows, batch, &fact.turn, &body)? {
+                Some((seq, _)) => seq,
+                None => add(rows, batch, &fact.turn, body)?,
+            });
+        }
+        for decrease in decreases {
+            let gap = Gap::Decrease { call: key.clone(), decrease };
+            let body = EventBody::Fact(FactBody::Gap(gap));
+            if find(rows, batch, &fact.turn, &body)?.is_none() {
+                last = Some(add(rows, batch, &fact.turn, body)?);
+            }
+        }
+    }
+    if known.is_none() {
+        call::derive_owner(rows, key)?;
+    }
+    Ok(match (known, last) {
+        (None, _) => Recorded::Appended(first),
+        (Some(_), None) => Recorded::Known(first),
+        (Some(_), Some(seq)) => Recorded::Raised { first, seq },
+    })
+}
+
+pub(super) fn exited(
+    rows: &mut dyn RowsMut,
+    (session, thread, turn): (&SessionId, &ThreadId, &TurnId),
+    evidence: Option<EvidenceDigest>,
+    at: UnixMillis,
+) -> Result<Recorded> {
+    need_session(rows, session)?;
+    check_evidence(rows, evidence)?;
+    let batch = Batch { session, thread, facts: &[], evidence, at };
+    if let Some((seq, _)) = find(rows, &batch, turn, &EventBody::Exited)? {
+        return Ok(Recorded::Known(seq));
+    }
+    let events = rows.turn_event_rows(session, thread, turn)?;
+    if events.iter().any(|event| matches!(event.body, EventBody::Fact(FactBody::Completed(_)))) {
+        return Err(Refusal::TurnEnded { turn: turn.clone() }.into());
+    }
+    add(rows, &batch, turn, EventBody::Exited).map(Recorded::Appended)
+}
+
+pub(super) fn evidence(
+    rows: &mut dyn RowsMut,
+    content: &[u8],
+    at: UnixMillis,
+) -> Result<EvidenceDigest> {
+    check_size("the evidence", content.len(), EVIDENCE_BYTES_MAX)?;
+    let digest = EvidenceDigest::of(content);
+    if rows.evidence_content(&digest)?.is_none() {
+        rows.put_evidence_row(&digest, content, at)?;
+    }
+    Ok(digest)
+}
+
+fn check_evidence(rows: &dyn Rows, evidence: Option<EvidenceDigest>) -> Result<()> {
+    match evidence {
+        Some(digest) if !rows.has_evidence(&digest)? => Err(Refusal::UnknownEvidence.into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_size(what: &'static str, bytes: usize, limit: u64) -> Result<()> {
+    let bytes = bytes as u64;
+    if bytes > limit { Err(StoreError::TooLarge { what, bytes, limit }) } else { Ok(()) }
+}
+
+fn find(
+    rows: &dyn Rows,
+    batch: &Batch<'_>,
+    turn: &TurnId,
+    body: &EventBody,
+) -> Result<Option<(Seq, EventBody)>> {
+    let id = EventId {
+        session: batch.session,
+        thread: Some(batch.thread),
+        turn: Some(turn),
+        kind: body.kind(),
+        key: &body.key(),
+    };
+    Ok(rows.event_row(&id)?.map(|event| (event.seq, event.body)))
+}
+
+fn add(rows: &mut dyn RowsMut, batch: &Batch<'_>, turn: &TurnId, body: EventBody) -> Result<Seq> {
+    rows.add_event(NewEvent {
+        session: batch.session.clone(),
+        thread: Some(batch.thread.clone()),
+        turn: Some(turn.clone()),
+        recorded_at: batch.at,
+        evidence: batch.evidence,
+        body,
+    })
+}

@@ -1,0 +1,142 @@
+//! When may a request be intended, and what may be said of it later? (rules L3 to L5)
+
+use receipts::{RequestId, TurnId};
+
+use super::{call, session};
+use crate::{
+    driver::Driver,
+    error::{Refusal, StoreError},
+    event::{EventBody, Seq},
+    intent::{Delivery, Dispatch, Intent, NewIntent, Origin},
+    ledger::Result,
+    rows::{NewEvent, Rows, RowsMut},
+};
+
+pub(super) fn intend(rows: &mut dyn RowsMut, new: &NewIntent, driver: &Driver) -> Result<Intent> {
+    let session = session::fence(rows, &new.session, driver)?;
+    let Some(exec) = driver.exec.clone() else {
+        return Err(Refusal::DriverWithoutExec { session: new.session.clone() }.into());
+    };
+    let origin = Origin {
+        input: session.input.map(|input| input.key),
+        exec,
+        generation: driver.generation,
+        provider_generation: driver.provider_generation,
+        labels: new.labels.clone(),
+    };
+    if let Some(stored) = rows.intent_row(&new.request)? {
+        stored.check_equal(new, &origin)?;
+        return Ok(stored);
+    }
+    if let Some(turn) = &new.turn {
+        check_turn_free(rows, (new, turn))?;
+    }
+    let seq = rows.add_event(NewEvent {
+        session: new.session.clone(),
+        thread: Some(new.thread.clone()),
+        turn: new.turn.clone(),
+        recorded_at: new.created_at,
+        evidence: None,
+        body: EventBody::Requested { request: new.request.clone() },
+    })?;
+    let intent = Intent {
+        request: new.request.clone(),
+        session: new.session.clone(),
+        thread: new.thread.clone(),
+        turn: new.turn.clone(),
+        purpose: new.purpose,
+        reply: new.reply,
+        origin,
+        created_at: new.created_at,
+        seq,
+        delivery: Delivery::Intended,
+        admitted: None,
+    };
+    rows.put_intent(&intent)?;
+    Ok(intent)
+}
+
+/// A turn has one request, and one that the harness knew before the intent is not ours.
+fn check_turn_free(rows: &dyn Rows, (new, turn): (&NewIntent, &TurnId)) -> Result<()> {
+    let taken = rows.intent_row_of_turn(&new.session, &new.thread, turn)?.is_some()
+        || admission(rows, (&new.session, &new.thread, turn))?.is_some();
+    if taken {
+        return Err(StoreError::conflict(format_args!("turn {turn}"), "origin"));
+    }
+    Ok(())
+}
+
+pub(super) fn learn_turn(
+    rows: &mut dyn RowsMut,
+    request: &RequestId,
+    turn: &TurnId,
+) -> Result<Intent> {
+    let mut intent = need(rows, request)?;
+    match &intent.turn {
+        Some(stored) if stored == turn => return Ok(intent),
+        Some(_) => return Err(StoreError::conflict(format_args!("request {request}"), "turn")),
+        None => {}
+    }
+    if rows.intent_row_of_turn(&intent.session, &intent.thread, turn)?.is_some() {
+        return Err(StoreError::conflict(format_args!("turn {turn}"), "origin"));
+    }
+    intent.turn = Some(turn.clone());
+    intent.admitted = admission(rows, (&intent.session, &intent.thread, turn))?;
+    rows.put_intent(&intent)?;
+    // Calls that were seen before their turn was known to be ours get their owner now.
+    let events = rows.turn_event_rows(&intent.session, &intent.thread, turn)?;
+    for event in events {
+        if let EventBody::Fact(receipts::FactBody::Call { key, .. }) = event.body {
+            call::derive_owner(rows, &key)?;
+        }
+    }
+    Ok(intent)
+}
+
+/// The first fact by which the harness's history shows a turn.
+fn admission(
+    rows: &dyn Rows,
+    (session, thread, turn): (&receipts::SessionId, &receipts::ThreadId, &TurnId),
+) -> Result<Option<Seq>> {
+    let events = rows.turn_event_rows(session, thread, turn)?;
+    Ok(events.into_iter().find(|event| admits(&event.body)).map(|event| event.seq))
+}
+
+/// Tells whether an event shows that the harness stored its turn.
+pub(super) fn admits(body: &EventBody) -> bool {
+    match body {
+        EventBody::Fact(fact) => !matches!(fact, receipts::FactBody::Gap(_)),
+        EventBody::Captured { .. }
+        | EventBody::Requested { .. }
+        | EventBody::Raised { .. }
+        | EventBody::Contradicted { .. }
+        | EventBody::Exited
+        | EventBody::DriverFinished { .. }
+        | EventBody::Closed
+        | EventBody::Unknown { .. } => false,
+    }
+}
+
+pub(super) fn mark(
+    rows: &mut dyn RowsMut,
+    request: &RequestId,
+    dispatch: &Dispatch,
+) -> Result<Intent> {
+    let mut intent = need(rows, request)?;
+    let wanted = Delivery::Dispatched(dispatch.clone());
+    if intent.delivery == wanted {
+        return Ok(intent);
+    }
+    let says_absent = matches!(dispatch, Dispatch::NotSent { .. });
+    let is_absent = matches!(intent.delivery, Delivery::Dispatched(Dispatch::NotSent { .. }));
+    if is_absent || (says_absent && intent.admitted.is_some()) {
+        return Err(Refusal::RequestSettled { request: request.clone() }.into());
+    }
+    intent.delivery = wanted;
+    rows.put_intent(&intent)?;
+    Ok(intent)
+}
+
+pub(super) fn need(rows: &dyn Rows, request: &RequestId) -> Result<Intent> {
+    rows.intent_row(request)?.ok_or_else(|| StoreError::not_found("request", request))
+}
