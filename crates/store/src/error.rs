@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use receipts::{InputKey, RequestId, SessionId, TurnId};
 
-use crate::{driver::Driver, input::Capture, selection::Position};
+use crate::{driver::Driver, effect::Effect, input::Capture, selection::Position};
 
 /// The engine's own error, kept for people and never matched on.
 pub type Source = Arc<dyn Error + Send + Sync>;
@@ -177,6 +177,12 @@ pub enum Refusal {
     RequestSettled {
         /// The request.
         request: RequestId,
+    },
+    /// What happens once was tried before and may have reached the harness.
+    #[error("{} was tried before and may have reached the agent", effect.name())]
+    EffectTried {
+        /// The effect.
+        effect: Effect,
     },
     /// A turn that ended is not lost.
     #[error("turn {turn} has ended")]

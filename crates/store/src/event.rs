@@ -7,7 +7,12 @@ use receipts::{
     UnixMillis,
 };
 
-use crate::{driver::Generation, exec::ExecOutcome, input::Capture};
+use crate::{
+    driver::Generation,
+    effect::{Attempt, Effect, Stage},
+    exec::ExecOutcome,
+    input::Capture,
+};
 
 /// The place of an event in the store, from 1; grows with every event, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +116,15 @@ pub enum EventBody {
         /// How it ended.
         outcome: ExecOutcome,
     },
+    /// Something that is no prompt was meant, or sent, to the harness (rule L3).
+    Effect {
+        /// What.
+        effect: Effect,
+        /// Which attempt.
+        attempt: Attempt,
+        /// How far it got.
+        stage: Stage,
+    },
     /// The session was closed.
     Closed,
     /// An event of a newer program (rule L13).
@@ -133,6 +147,7 @@ impl EventBody {
             Self::Raised { .. } => "raised",
             Self::Contradicted { .. } => "contradicted",
             Self::Exited | Self::DriverFinished { .. } => "exited",
+            Self::Effect { .. } => "effect",
             Self::Closed => "closed",
             Self::Unknown { kind, .. } => kind,
         }
@@ -151,8 +166,16 @@ impl EventBody {
             }
             Self::Exited | Self::Closed => String::new(),
             Self::DriverFinished { generation, .. } => format!("driver {}", generation.0),
+            Self::Effect { effect, attempt, stage } => {
+                Self::effect_key(effect, *attempt, stage.as_str())
+            }
             Self::Unknown { key, .. } => key.as_ref().to_owned(),
         }
+    }
+
+    /// Gives the key of one stage of an attempt.
+    pub(crate) fn effect_key(effect: &Effect, attempt: Attempt, stage: &str) -> String {
+        format!("{} {} {stage}", effect.name(), attempt.0)
     }
 }
 

@@ -9,6 +9,7 @@ use receipts::{
 use crate::{
     call::{Call, Scope, Sighting},
     driver::{Driver, ProcessIdentity, Provider},
+    effect::{Attempt, Effect},
     error::StoreError,
     event::{Event, EvidenceDigest, Recorded, Seq},
     exec::{Exec, ExecOutcome, NewExec},
@@ -17,7 +18,7 @@ use crate::{
     report::{InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation},
     selection::{NewSelection, Position, TurnSelection},
     session::{NewSession, Session},
-    text::Endpoint,
+    text::{Endpoint, HarnessName},
 };
 
 /// The result of a store operation.
@@ -50,6 +51,12 @@ pub trait Ledger {
     ///
     /// `after` must exist: else [`StoreError::NotFound`].
     fn sessions(&self, after: Option<&SessionId>, limit: usize) -> Result<Vec<Session>>;
+    /// Finds the session that a harness's conversation belongs to.
+    fn session_of_thread(
+        &self,
+        harness: &HarnessName,
+        thread: &ThreadId,
+    ) -> Result<Option<SessionId>>;
     /// Lists at most `limit` events of a session with a greater `seq` than `after`, in order.
     fn events(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>>;
     /// Finds a run.
@@ -187,6 +194,27 @@ pub trait LedgerWrite: Ledger {
     /// The same again changes nothing. [`crate::Refusal::RequestSettled`] when the request is
     /// proven absent and this says otherwise, or is admitted and this says that it was not sent.
     fn mark_delivery(&mut self, request: &RequestId, dispatch: &Dispatch) -> Result<Intent>;
+    /// Means something that is no prompt, under the fence, before it is sent (rule L3).
+    ///
+    /// Errors of [`Ledger::check_fence`]; [`crate::Refusal::EffectTried`] when an attempt before may
+    /// have reached the harness, of an effect that happens once: read back instead (rule L4).
+    fn mean(
+        &mut self,
+        session: &SessionId,
+        effect: &Effect,
+        driver: &Driver,
+        at: UnixMillis,
+    ) -> Result<Attempt>;
+    /// Records how an attempt at an effect ended; unfenced. The same again changes nothing.
+    ///
+    /// [`StoreError::Conflict`] when another end is stored.
+    fn mark_effect(
+        &mut self,
+        session: &SessionId,
+        attempt: (&Effect, Attempt),
+        dispatch: &Dispatch,
+        at: UnixMillis,
+    ) -> Result<()>;
     /// Appends all facts of one observation, unfenced (rule L6); one result for each fact.
     ///
     /// A fact that is stored with equal content writes nothing; with other content it is appended

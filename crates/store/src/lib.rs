@@ -6,6 +6,7 @@
 
 mod call;
 mod driver;
+mod effect;
 mod error;
 mod event;
 mod exec;
@@ -21,6 +22,7 @@ mod text;
 
 pub use call::{Call, CallOwner, Scope, Sighting};
 pub use driver::{Driver, Generation, ProcessIdentity, Provider, ProviderGeneration};
+pub use effect::{Attempt, Effect, Stage};
 pub use error::{Current, NotSelectable, Refusal, Source, StoreError};
 pub use event::{Event, EventBody, EvidenceDigest, Recorded, Seq};
 pub use exec::{Exec, ExecEnd, ExecOutcome, NewExec};

@@ -2,6 +2,7 @@
 
 mod append;
 mod call;
+mod effect;
 mod request;
 mod selection;
 mod session;
@@ -15,6 +16,7 @@ use receipts::{
 use crate::{
     call::{Call, Scope, Sighting},
     driver::{Driver, ProcessIdentity, Provider},
+    effect::{Attempt, Effect},
     error::StoreError,
     event::{Event, EvidenceDigest, Recorded, Seq},
     exec::{Exec, ExecOutcome, NewExec},
@@ -25,7 +27,7 @@ use crate::{
     rows::{Rows, RowsMut},
     selection::{NewSelection, Position, TurnSelection},
     session::{NewSession, Session},
-    text::Endpoint,
+    text::{Endpoint, HarnessName},
 };
 
 /// The largest output of a turn that is kept, in bytes.
@@ -46,6 +48,13 @@ impl<R: Rows> Ledger for R {
             need_session(self, after)?;
         }
         self.session_rows(after, limit)
+    }
+    fn session_of_thread(
+        &self,
+        harness: &HarnessName,
+        thread: &ThreadId,
+    ) -> Result<Option<SessionId>> {
+        Rows::session_of_thread(self, harness, thread)
     }
     fn events(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>> {
         need_session(self, session)?;
@@ -187,6 +196,24 @@ impl<R: RowsMut> LedgerWrite for R {
     }
     fn mark_delivery(&mut self, request: &RequestId, dispatch: &Dispatch) -> Result<Intent> {
         request::mark(self, request, dispatch)
+    }
+    fn mean(
+        &mut self,
+        session: &SessionId,
+        effect: &Effect,
+        driver: &Driver,
+        at: UnixMillis,
+    ) -> Result<Attempt> {
+        effect::mean(self, session, effect, (driver, at))
+    }
+    fn mark_effect(
+        &mut self,
+        session: &SessionId,
+        attempt: (&Effect, Attempt),
+        dispatch: &Dispatch,
+        at: UnixMillis,
+    ) -> Result<()> {
+        effect::mark(self, session, attempt, (dispatch, at))
     }
     fn append(&mut self, batch: &Batch<'_>) -> Result<Vec<Recorded>> {
         append::append(self, batch)

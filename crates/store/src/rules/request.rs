@@ -112,6 +112,7 @@ pub(super) fn admits(body: &EventBody) -> bool {
         | EventBody::Contradicted { .. }
         | EventBody::Exited
         | EventBody::DriverFinished { .. }
+        | EventBody::Effect { .. }
         | EventBody::Closed
         | EventBody::Unknown { .. } => false,
     }

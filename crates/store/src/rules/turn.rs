@@ -80,6 +80,7 @@ pub(super) fn report(
             | EventBody::Requested { .. }
             | EventBody::Raised { .. }
             | EventBody::DriverFinished { .. }
+            | EventBody::Effect { .. }
             | EventBody::Closed
             | EventBody::Unknown { .. } => {}
         }
