@@ -74,6 +74,13 @@ pub trait Ledger {
     fn open_intents(&self, session: &SessionId) -> Result<Vec<Intent>>;
     /// Lists the turns of a session that the harness admitted and that have not ended.
     fn unsettled(&self, session: &SessionId) -> Result<Vec<OpenTurn>>;
+    /// Reports a turn; `None` when the harness's history never showed it.
+    fn turn(
+        &self,
+        session: &SessionId,
+        thread: &ThreadId,
+        turn: &TurnId,
+    ) -> Result<Option<TurnReport>>;
     /// Lists the turns of a session, in the order of their first event.
     fn turns(&self, session: &SessionId) -> Result<Vec<TurnReport>>;
     /// Lists the inputs of a session, oldest first.

@@ -81,6 +81,15 @@ impl<R: Rows> Ledger for R {
     fn unsettled(&self, session: &SessionId) -> Result<Vec<OpenTurn>> {
         turn::unsettled(self, session)
     }
+    fn turn(
+        &self,
+        session: &SessionId,
+        thread: &ThreadId,
+        turn: &TurnId,
+    ) -> Result<Option<TurnReport>> {
+        let events = self.turn_event_rows(session, thread, turn)?;
+        turn::report(self, (session, thread, turn), events)
+    }
     fn turns(&self, session: &SessionId) -> Result<Vec<TurnReport>> {
         turn::turns(self, session)
     }
