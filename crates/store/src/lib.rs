@@ -1,8 +1,8 @@
 //! What may be asked of storage: the traits, their values and errors.
 //!
 //! [`Ledger`] reads and [`LedgerWrite`] writes what is known of sessions, inputs, drivers, requests
-//! and turns; a [`Store`] runs them in transactions. The strict memory model, the conformance suite
-//! and the group commit are not built yet.
+//! and turns; a [`Store`] runs them in transactions. [`MemoryStore`] is the strict memory model. The
+//! conformance suite and the group commit are not built yet.
 
 mod call;
 mod driver;
@@ -13,6 +13,7 @@ mod exec;
 mod input;
 mod intent;
 mod ledger;
+mod memory;
 mod report;
 mod rows;
 mod rules;
@@ -29,6 +30,7 @@ pub use exec::{Exec, ExecEnd, ExecOutcome, NewExec};
 pub use input::{Capture, Captured, Input};
 pub use intent::{Delivery, Dispatch, Intent, NewIntent, Origin, Purpose, Reply};
 pub use ledger::{Access, Batch, Ledger, LedgerWrite, ReadWork, Result, Store, WriteWork};
+pub use memory::MemoryStore;
 pub use report::{Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation};
 pub use rows::{EventId, NewEvent, Rows, RowsMut, TurnRow, TurnState};
 pub use rules::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX};

@@ -155,6 +155,8 @@ pub trait Rows {
     fn visit_call_rows(&self, scope: Scope<'_>, visit: &mut dyn FnMut(&Call)) -> Result<()>;
     /// Gives the conversation that another was forked from.
     fn fork_parent(&self, child: &ThreadId) -> Result<Option<ThreadId>>;
+    /// Lists the conversations that were forked from another, in no particular order.
+    fn forks_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>>;
     /// Finds the turn selection of an input.
     fn selection_row(&self, input: &InputKey) -> Result<Option<TurnSelection>>;
     /// Tells whether evidence was ever kept, pruned or not.
