@@ -166,12 +166,6 @@ pub enum Refusal {
         /// The session.
         session: SessionId,
     },
-    /// A session is closed by the driver that holds it, or when nobody does.
-    #[error("session {session} is still driven")]
-    StillDriven {
-        /// The session.
-        session: SessionId,
-    },
     /// The dispatch contradicts what is proven already.
     #[error("request {request} is settled already")]
     RequestSettled {

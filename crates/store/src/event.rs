@@ -98,7 +98,8 @@ pub enum EventBody {
         /// What was seen.
         counters: Counters,
     },
-    /// A fact was seen again with other content; the first holds (rule L9).
+    /// A fact was seen again with other content; the first holds (rule L9), except that a turn
+    /// started when its earliest start says (rule L11).
     Contradicted {
         /// The event that holds.
         first: Seq,
@@ -195,7 +196,8 @@ pub enum Recorded {
     Appended(Seq),
     /// It was stored before, with equal content; nothing was written.
     Known(Seq),
-    /// It is a sighting of a known call, which raised or lowered a counter.
+    /// It is a sighting of a known call, which raised or lowered a counter, or of a known turn,
+    /// which started earlier than was known.
     Raised {
         /// The first sighting.
         first: Seq,

@@ -153,7 +153,7 @@ pub trait LedgerWrite: Ledger {
     ) -> Result<Driver>;
     /// Records where the provider is reached and which process it is, under the fence.
     ///
-    /// The generation stays. [`StoreError::Stale`] with the current driver.
+    /// The generation stays; the same again changes nothing. Errors of [`Ledger::check_fence`].
     fn describe_provider(
         &mut self,
         session: &SessionId,
@@ -189,12 +189,14 @@ pub trait LedgerWrite: Ledger {
     ///
     /// The origin is the session's current input, the driver's exec, its provider generation and
     /// the labels. Errors of [`Ledger::check_fence`]; [`StoreError::Conflict`] when the request, or
-    /// another for the same turn, is stored with other content: the first stays. The same request
-    /// again gives the stored one.
+    /// another for the same turn, is stored with other content: the first stays; also when the
+    /// harness's history showed the turn before, which is then not ours. The same request again
+    /// gives the stored one.
     fn intend(&mut self, new: &NewIntent, driver: &Driver) -> Result<Intent>;
     /// Records which native turn a request became, where the harness mints the id; once.
     ///
-    /// [`StoreError::Conflict`] when the request has another turn or the turn another request.
+    /// [`StoreError::Conflict`] when the request has another turn, the turn another request, or when
+    /// the harness's history showed the turn before the request was intended: then it is not ours.
     fn learn_turn(&mut self, request: &RequestId, turn: &TurnId) -> Result<Intent>;
     /// Records how an attempt to send ended; unfenced, and no admission (rules L3, L4, L6).
     ///
@@ -227,13 +229,17 @@ pub trait LedgerWrite: Ledger {
     /// A fact that is stored with equal content writes nothing; with other content it is appended
     /// as `contradicted` (rule L9), except for usage, whose counters rise: a rise appends
     /// `raised`, a decrease appends a gap (rule U1). Facts of turns that nobody intended have no
-    /// owner (rule L5). Rollups and owners of calls are corrected here (rule L14).
+    /// owner (rule L5). Rollups and owners of calls are corrected here (rule L14). A turn has one
+    /// `started`: a later one, such as that of a second attempt, is known, an earlier one is kept
+    /// beside it and moves [`TurnReport::started_at`] (rule L11).
     ///
     /// [`crate::Refusal::UnknownEvidence`]; [`StoreError::TooLarge`] for an output.
     fn append(&mut self, batch: &Batch<'_>) -> Result<Vec<Recorded>>;
     /// Records that a turn's provider is proven dead (rule L12); again changes nothing.
     ///
-    /// [`crate::Refusal::TurnEnded`] when a completion is stored.
+    /// A completion that is found later all the same says how the turn stands.
+    /// [`crate::Refusal::TurnEnded`] when the turn has ended, [`StoreError::NotFound`] when the
+    /// harness's history never showed it.
     #[expect(
         clippy::too_many_arguments,
         reason = "a turn has three names, and two facts go with it"
@@ -253,12 +259,13 @@ pub trait LedgerWrite: Ledger {
     fn record_fork(&mut self, child: &ThreadId, parent: &ThreadId) -> Result<()>;
     /// Promises that one turn of `new.input` will move a workflow; under the fence.
     ///
-    /// The turn must start after the session's last event. The same again gives the stored
-    /// selection; [`StoreError::Conflict`] names the field that differs.
+    /// The turn must be requested, and start, after the store's last event. The same again gives
+    /// the stored selection; [`StoreError::Conflict`] names the field that differs. One that is
+    /// unspent when another driver has taken over is made anew, for that driver.
     fn turn_selection(&mut self, new: &NewSelection, driver: &Driver) -> Result<TurnSelection>;
     /// Spends a selection on a turn that has started; under the fence.
     ///
-    /// Refused as [`crate::Refusal::NotSelectable`]; another turn may be selected only after the
+    /// Refused as [`crate::Refusal::NotSelectable`]; a later turn may be selected only after the
     /// selected one failed or was interrupted. The same turn again changes nothing.
     fn select_turn(
         &mut self,

@@ -90,7 +90,7 @@ struct Tables {
     execs: Table<ExecId, Exec>,
     intents: Table<RequestId, Intent>,
     intent_of_turn: Table<TurnId3, RequestId>,
-    events: Table<Seq, Event>,
+    events: Table<Seq, Arc<Event>>,
     identities: Table<Identity, Seq>,
     events_of_session: Index<(SessionId, Seq)>,
     events_of_turn: Index<(TurnId3, Seq)>,
@@ -111,7 +111,7 @@ type Kept = (UnixMillis, Option<Arc<[u8]>>);
 
 impl Tables {
     fn events<'a>(&'a self, seqs: impl Iterator<Item = &'a Seq>) -> Vec<Event> {
-        seqs.filter_map(|seq| self.events.get(seq)).cloned().collect()
+        seqs.filter_map(|seq| self.events.get(seq)).map(|event| Event::clone(event)).collect()
     }
 
     fn intents_where(&self, keep: impl Fn(&Intent) -> bool) -> Vec<Intent> {
@@ -196,7 +196,8 @@ impl Rows for Tables {
             Box::from(id.kind),
             id.key.to_owned(),
         );
-        Ok(self.identities.get(&identity).and_then(|seq| self.events.get(seq)).cloned())
+        let event = self.identities.get(&identity).and_then(|seq| self.events.get(seq));
+        Ok(event.map(|event| Event::clone(event)))
     }
     fn event_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>> {
         let rows = self.events_of_session.range((session.clone(), Seq(after.0 + 1))..);
@@ -339,7 +340,7 @@ impl RowsMut for Tables {
                 calls.entry(thread.clone()).or_default().insert(key.clone());
             }
         }
-        Arc::make_mut(&mut self.events).insert(seq, event);
+        Arc::make_mut(&mut self.events).insert(seq, Arc::new(event));
         self.written += 1;
         Ok(seq)
     }

@@ -34,7 +34,7 @@ pub struct TurnReport {
     pub thread: ThreadId,
     /// The harness's id.
     pub turn: TurnId,
-    /// The first event about it.
+    /// The first event by which the harness's history showed it; a gap alone shows no turn.
     pub first: Seq,
     /// Our request, where we intended it.
     pub request: Option<RequestId>,
@@ -54,7 +54,7 @@ pub struct TurnReport {
     pub children: Vec<ThreadId>,
     /// What did not fit, in the order in which it was recorded.
     pub gaps: Vec<Gap>,
-    /// How many events contradict what is stored (rule L9).
+    /// How many events contradict what is stored (rule L9); an earlier start is none.
     pub contradictions: u64,
 }
 

@@ -87,8 +87,7 @@ impl<R: Rows> Ledger for R {
         thread: &ThreadId,
         turn: &TurnId,
     ) -> Result<Option<TurnReport>> {
-        let events = self.turn_event_rows(session, thread, turn)?;
-        turn::report(self, (session, thread, turn), events)
+        turn::turn(self, (session, thread, turn))
     }
     fn turns(&self, session: &SessionId) -> Result<Vec<TurnReport>> {
         turn::turns(self, session)
@@ -166,11 +165,7 @@ impl<R: RowsMut> LedgerWrite for R {
         endpoint: Option<&Endpoint>,
         process: Option<ProcessIdentity>,
     ) -> Result<Driver> {
-        let mut row = session::held(self, session, driver)?;
-        let next = Driver { endpoint: endpoint.cloned(), process, ..driver.clone() };
-        row.driver = Some(next.clone());
-        self.put_session(&row)?;
-        Ok(next)
+        session::describe(self, session, driver, (endpoint, process))
     }
     fn release(&mut self, session: &SessionId, driver: &Driver) -> Result<Driver> {
         let mut row = session::held(self, session, driver)?;

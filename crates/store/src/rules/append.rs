@@ -1,13 +1,15 @@
 //! What does recording a fact do, given what is stored? (rules L1, L6, L8, L9, U1)
 
-use receipts::{Counters, Fact, FactBody, Gap, Output, SessionId, ThreadId, TurnId, UnixMillis};
+use receipts::{
+    Counters, Fact, FactBody, Gap, MessageId, Output, SessionId, ThreadId, TurnId, UnixMillis,
+};
 
-use super::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, call, need_session, request};
+use super::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, call, need_session, turn};
 use crate::{
     error::{Refusal, StoreError},
     event::{EventBody, EvidenceDigest, Recorded, Seq},
     ledger::{Batch, Result},
-    rows::{EventId, NewEvent, Rows, RowsMut},
+    rows::{EventId, NewEvent, Rows, RowsMut, TurnRow, TurnState},
 };
 
 pub(super) fn append(rows: &mut dyn RowsMut, batch: &Batch<'_>) -> Result<Vec<Recorded>> {
@@ -27,39 +29,85 @@ pub(super) fn append(rows: &mut dyn RowsMut, batch: &Batch<'_>) -> Result<Vec<Re
 fn record(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact) -> Result<Recorded> {
     let recorded = match &fact.body {
         FactBody::Call { key, counters, .. } => usage(rows, batch, fact, (key, counters))?,
+        FactBody::Started { message, at } => started(rows, batch, fact, (*at, message))?,
         FactBody::Admitted { .. }
-        | FactBody::Started { .. }
         | FactBody::Child { .. }
         | FactBody::Generated { .. }
         | FactBody::Completed(_)
         | FactBody::Gap(_) => plain(rows, batch, fact)?,
     };
-    if let Recorded::Appended(seq) = recorded
-        && request::admits(&EventBody::Fact(fact.body.clone()))
-        && let Some(mut intent) =
-            rows.intent_row_of_turn(batch.session, batch.thread, &fact.turn)?
-        && intent.admitted.is_none()
-    {
-        intent.admitted = Some(seq);
-        rows.put_intent(&intent)?;
+    if let Recorded::Appended(seq) = recorded {
+        show(rows, batch, fact, seq)?;
     }
     Ok(recorded)
 }
 
+/// Notes that the harness's history shows a turn, and admits our request behind it.
+fn show(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact, seq: Seq) -> Result<()> {
+    if !turn::is_native(&fact.body) {
+        return Ok(());
+    }
+    let place = (batch.session, batch.thread, &fact.turn);
+    if let Some(mut row) = rows.turn_row(place.0, place.1, place.2)? {
+        if turn::moves(&fact.body) {
+            let state = turn::state(&rows.turn_event_rows(place.0, place.1, place.2)?);
+            if row.state != state {
+                row.state = state;
+                rows.put_turn(&row)?;
+            }
+        }
+        return Ok(());
+    }
+    rows.put_turn(&TurnRow {
+        session: batch.session.clone(),
+        thread: batch.thread.clone(),
+        turn: fact.turn.clone(),
+        first: seq,
+        state: turn::state(&rows.turn_event_rows(place.0, place.1, place.2)?),
+    })?;
+    if let Some(mut intent) = rows.intent_row_of_turn(place.0, place.1, place.2)? {
+        intent.admitted = Some(seq);
+        rows.put_intent(&intent)?;
+    }
+    Ok(())
+}
+
 fn plain(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact) -> Result<Recorded> {
     let body = EventBody::Fact(fact.body.clone());
-    let Some((first, stored)) = find(rows, batch, &fact.turn, &body)? else {
+    match find(rows, batch, &fact.turn, &body)? {
+        None => add(rows, batch, &fact.turn, body).map(Recorded::Appended),
+        Some((first, stored)) if stored == body => Ok(Recorded::Known(first)),
+        Some((first, _)) => {
+            contradict(rows, batch, fact, first).map(|seq| Recorded::Contradicted { first, seq })
+        }
+    }
+}
+
+/// A turn starts once. Who saw a later answer first learns of the real start only afterwards:
+/// that is kept beside the stored one, and the report of the turn takes the earlier (rule L11).
+/// A second attempt begins with a later answer, and is no other start.
+fn started(
+    rows: &mut dyn RowsMut,
+    batch: &Batch<'_>,
+    fact: &Fact,
+    seen: (Option<UnixMillis>, &MessageId),
+) -> Result<Recorded> {
+    let body = EventBody::Fact(fact.body.clone());
+    let Some((first, _)) = find(rows, batch, &fact.turn, &body)? else {
         return add(rows, batch, &fact.turn, body).map(Recorded::Appended);
     };
-    if stored == body {
-        return Ok(Recorded::Known(first));
+    let events = rows.turn_event_rows(batch.session, batch.thread, &fact.turn)?;
+    match turn::start(&events) {
+        Some(known) if known <= seen => Ok(Recorded::Known(first)),
+        Some(_) | None => {
+            contradict(rows, batch, fact, first).map(|seq| Recorded::Raised { first, seq })
+        }
     }
+}
+
+fn contradict(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact, first: Seq) -> Result<Seq> {
     let body = EventBody::Contradicted { first, latest: fact.body.clone() };
-    let seq = match find(rows, batch, &fact.turn, &body)? {
-        Some((seq, _)) => seq,
-        None => add(rows, batch, &fact.turn, body)?,
-    };
-    Ok(Recorded::Contradicted { first, seq })
+    find_or_add(rows, batch, &fact.turn, body)
 }
 
 fn usage(
@@ -81,11 +129,11 @@ fn usage(
         let decreases = row.counters.raise(seen);
         if row.counters != before {
             rows.put_call(&row)?;
-            let body = EventBody::Raised { call: key.clone(), counters: *seen };
-            last = Some(match find(rows, batch, &fact.turn, &body)? {
-                Some((seq, _)) => seq,
-                None => add(rows, batch, &fact.turn, body)?,
-            });
+            // A first sighting says what it saw itself.
+            if known.is_some() {
+                let body = EventBody::Raised { call: key.clone(), counters: *seen };
+                last = Some(find_or_add(rows, batch, &fact.turn, body)?);
+            }
         }
         for decrease in decreases {
             let gap = Gap::Decrease { call: key.clone(), decrease };
@@ -117,11 +165,15 @@ pub(super) fn exited(
     if let Some((seq, _)) = find(rows, &batch, turn, &EventBody::Exited)? {
         return Ok(Recorded::Known(seq));
     }
-    let events = rows.turn_event_rows(session, thread, turn)?;
-    if events.iter().any(|event| matches!(event.body, EventBody::Fact(FactBody::Completed(_)))) {
+    let mut row =
+        rows.turn_row(session, thread, turn)?.ok_or_else(|| StoreError::not_found("turn", turn))?;
+    if row.state == TurnState::Ended {
         return Err(Refusal::TurnEnded { turn: turn.clone() }.into());
     }
-    add(rows, &batch, turn, EventBody::Exited).map(Recorded::Appended)
+    let seq = add(rows, &batch, turn, EventBody::Exited)?;
+    row.state = TurnState::Ended;
+    rows.put_turn(&row)?;
+    Ok(Recorded::Appended(seq))
 }
 
 pub(super) fn evidence(
@@ -163,6 +215,18 @@ fn find(
         key: &body.key(),
     };
     Ok(rows.event_row(&id)?.map(|event| (event.seq, event.body)))
+}
+
+fn find_or_add(
+    rows: &mut dyn RowsMut,
+    batch: &Batch<'_>,
+    turn: &TurnId,
+    body: EventBody,
+) -> Result<Seq> {
+    match find(rows, batch, turn, &body)? {
+        Some((seq, _)) => Ok(seq),
+        None => add(rows, batch, turn, body),
+    }
 }
 
 fn add(rows: &mut dyn RowsMut, batch: &Batch<'_>, turn: &TurnId, body: EventBody) -> Result<Seq> {

@@ -1,6 +1,6 @@
 //! Whose is a model call, and what do many use together? (rules L14, U1, U2)
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use receipts::{CallKey, Counters, FactBody, ThreadId, UnixMillis, Usage};
 
@@ -13,8 +13,8 @@ use crate::{
     rows::{Rows, RowsMut},
 };
 
-/// How many forks of forks are followed; a longer chain, or a ring, counts as unrelated.
-const FORKS_MAX: usize = 64;
+/// How many forks of forks are followed, up or down; what is further away counts as unrelated.
+const FORKS_MAX: usize = 4096;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) fn usage(rows: &dyn Rows, scope: Scope<'_>) -> Result<Option<Usage>> {
@@ -79,7 +79,7 @@ pub(super) fn derive(rows: &dyn Rows, key: &CallKey) -> Result<Option<Call>> {
             && descends(rows, &sighting.thread, &sightings)?;
         // No time is known to be earlier than another that is unknown.
         let time = (sighting.at.is_none(), sighting.at);
-        let ids = (&sighting.thread, &sighting.turn, &sighting.session, Reverse(sighting.seq));
+        let ids = (&sighting.thread, &sighting.turn, &sighting.session);
         let rank = (intent.is_none(), inherited, time, ids);
         if best.as_ref().is_none_or(|(least, _, _)| rank < *least) {
             best = Some((rank, sighting, intent));
@@ -127,17 +127,32 @@ pub(super) fn fork(rows: &mut dyn RowsMut, child: &ThreadId, parent: &ThreadId) 
         None => {}
     }
     rows.put_fork(child, parent)?;
-    for key in rows.calls_seen_in(child)? {
-        derive_owner(rows, &key)?;
+    // What was forked from the child has another ancestor now, too.
+    let mut family = BTreeSet::from([child.clone()]);
+    let mut ahead = vec![child.clone()];
+    while let Some(thread) = ahead.pop() {
+        for key in rows.calls_seen_in(&thread)? {
+            derive_owner(rows, &key)?;
+        }
+        for fork in rows.forks_of(&thread)? {
+            if family.len() < FORKS_MAX && family.insert(fork.clone()) {
+                ahead.push(fork);
+            }
+        }
     }
     Ok(())
 }
 
 /// Tells whether one of the other sightings is in a conversation that this one was forked from.
+///
+/// In a ring of forks all are ancestors of each other, so that none of them comes first.
 fn descends(rows: &dyn Rows, thread: &ThreadId, sightings: &[Sighting]) -> Result<bool> {
+    let mut seen = BTreeSet::from([thread.clone()]);
     let mut thread = thread.clone();
-    for _ in 0..FORKS_MAX {
-        let Some(parent) = rows.fork_parent(&thread)? else { return Ok(false) };
+    while let Some(parent) = rows.fork_parent(&thread)? {
+        if seen.len() >= FORKS_MAX || !seen.insert(parent.clone()) {
+            return Ok(false);
+        }
         if sightings.iter().any(|sighting| sighting.thread == parent) {
             return Ok(true);
         }

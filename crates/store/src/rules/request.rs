@@ -6,7 +6,7 @@ use super::{call, session};
 use crate::{
     driver::Driver,
     error::{Refusal, StoreError},
-    event::{EventBody, Seq},
+    event::EventBody,
     intent::{Delivery, Dispatch, Intent, NewIntent, Origin},
     ledger::Result,
     rows::{NewEvent, Rows, RowsMut},
@@ -56,10 +56,11 @@ pub(super) fn intend(rows: &mut dyn RowsMut, new: &NewIntent, driver: &Driver) -
     Ok(intent)
 }
 
-/// A turn has one request, and one that the harness knew before the intent is not ours.
+/// A turn has one request, and one that the harness showed before the intent is not ours: an
+/// intent comes before its effect (rule L3).
 fn check_turn_free(rows: &dyn Rows, (new, turn): (&NewIntent, &TurnId)) -> Result<()> {
     let taken = rows.intent_row_of_turn(&new.session, &new.thread, turn)?.is_some()
-        || admission(rows, (&new.session, &new.thread, turn))?.is_some();
+        || rows.turn_row(&new.session, &new.thread, turn)?.is_some();
     if taken {
         return Err(StoreError::conflict(format_args!("turn {turn}"), "origin"));
     }
@@ -77,11 +78,13 @@ pub(super) fn learn_turn(
         Some(_) => return Err(StoreError::conflict(format_args!("request {request}"), "turn")),
         None => {}
     }
-    if rows.intent_row_of_turn(&intent.session, &intent.thread, turn)?.is_some() {
+    let admitted = rows.turn_row(&intent.session, &intent.thread, turn)?.map(|row| row.first);
+    let is_older = admitted.is_some_and(|first| first < intent.seq);
+    if is_older || rows.intent_row_of_turn(&intent.session, &intent.thread, turn)?.is_some() {
         return Err(StoreError::conflict(format_args!("turn {turn}"), "origin"));
     }
     intent.turn = Some(turn.clone());
-    intent.admitted = admission(rows, (&intent.session, &intent.thread, turn))?;
+    intent.admitted = admitted;
     rows.put_intent(&intent)?;
     // Calls that were seen before their turn was known to be ours get their owner now.
     let events = rows.turn_event_rows(&intent.session, &intent.thread, turn)?;
@@ -91,31 +94,6 @@ pub(super) fn learn_turn(
         }
     }
     Ok(intent)
-}
-
-/// The first fact by which the harness's history shows a turn.
-fn admission(
-    rows: &dyn Rows,
-    (session, thread, turn): (&receipts::SessionId, &receipts::ThreadId, &TurnId),
-) -> Result<Option<Seq>> {
-    let events = rows.turn_event_rows(session, thread, turn)?;
-    Ok(events.into_iter().find(|event| admits(&event.body)).map(|event| event.seq))
-}
-
-/// Tells whether an event shows that the harness stored its turn.
-pub(super) fn admits(body: &EventBody) -> bool {
-    match body {
-        EventBody::Fact(fact) => !matches!(fact, receipts::FactBody::Gap(_)),
-        EventBody::Captured { .. }
-        | EventBody::Requested { .. }
-        | EventBody::Raised { .. }
-        | EventBody::Contradicted { .. }
-        | EventBody::Exited
-        | EventBody::DriverFinished { .. }
-        | EventBody::Effect { .. }
-        | EventBody::Closed
-        | EventBody::Unknown { .. } => false,
-    }
 }
 
 pub(super) fn mark(

@@ -19,8 +19,10 @@ pub(super) fn make(
     driver: &Driver,
 ) -> Result<TurnSelection> {
     session::fence(rows, &new.session, driver)?;
-    if rows.input_row(&new.input)?.is_none() {
-        return Err(StoreError::not_found("input", &new.input));
+    let captured = rows.input_row(&new.input)?;
+    let captured = captured.ok_or_else(|| StoreError::not_found("input", &new.input))?;
+    if captured.session != new.session {
+        return Err(StoreError::conflict(format_args!("input {}", new.input), "session"));
     }
     if let Some(stored) = rows.selection_row(&new.input)? {
         let moved_on = matches!(stored.state, SelectionState::Consumed(_))
@@ -70,7 +72,12 @@ pub(super) fn select(
         SelectionState::Unspent => {}
         SelectionState::Selected(stored) if *stored == selected => return Ok(selection),
         SelectionState::Selected(stored) => match report(rows, &selection, stored)?.status {
-            Status::Failed | Status::Interrupted => {}
+            Status::Failed | Status::Interrupted => {
+                // A retry comes after what it replaces.
+                if intent.seq < request::need(rows, &stored.request)?.seq {
+                    return Err(refused(NotSelectable::Older).into());
+                }
+            }
             Status::Pending
             | Status::Completed
             | Status::Stopped
@@ -173,6 +180,5 @@ fn report(
     selected: &SelectedTurn,
 ) -> Result<TurnReport> {
     let place = (&selection.fixed.session, &selected.thread, &selected.turn);
-    let events = rows.turn_event_rows(place.0, place.1, place.2)?;
-    turn::report(rows, place, events)?.ok_or_else(|| StoreError::not_found("turn", &selected.turn))
+    turn::turn(rows, place)?.ok_or_else(|| StoreError::not_found("turn", &selected.turn))
 }

@@ -4,7 +4,7 @@ use receipts::{ExecId, SessionId, ThreadId, UnixMillis};
 
 use super::need_session;
 use crate::{
-    driver::{Driver, Provider},
+    driver::{Driver, ProcessIdentity, Provider},
     error::{Current, Refusal, StoreError},
     event::EventBody,
     exec::{Exec, ExecEnd, ExecOutcome, NewExec},
@@ -12,6 +12,7 @@ use crate::{
     ledger::Result,
     rows::{NewEvent, Rows, RowsMut},
     session::{CurrentInput, NewSession, Session},
+    text::Endpoint,
 };
 
 pub(super) fn create(rows: &mut dyn RowsMut, new: &NewSession) -> Result<Session> {
@@ -90,6 +91,21 @@ pub(super) fn claim(
     session.driver = Some(driver.clone());
     rows.put_session(&session)?;
     Ok(driver)
+}
+
+pub(super) fn describe(
+    rows: &mut dyn RowsMut,
+    id: &SessionId,
+    driver: &Driver,
+    (endpoint, process): (Option<&Endpoint>, Option<ProcessIdentity>),
+) -> Result<Driver> {
+    let mut session = fence(rows, id, driver)?;
+    let next = Driver { endpoint: endpoint.cloned(), process, ..driver.clone() };
+    if next != *driver {
+        session.driver = Some(next.clone());
+        rows.put_session(&session)?;
+    }
+    Ok(next)
 }
 
 pub(super) fn finish(

@@ -1,8 +1,11 @@
 //! How does a turn stand, and what came of an input? Read from the event log.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
-use receipts::{Completion, FactBody, Gap, InputKey, SessionId, Status, ThreadId, TurnId, Usage};
+use receipts::{
+    Completion, FactBody, Gap, InputKey, MessageId, SessionId, Status, ThreadId, TurnId,
+    UnixMillis, Usage,
+};
 
 use super::{call, need_session};
 use crate::{
@@ -11,113 +14,191 @@ use crate::{
     event::{Event, EventBody, Seq},
     ledger::Result,
     report::{Coverage, InputReport, OpenTurn, TurnReport},
-    rows::Rows,
+    rows::{Rows, TurnRow, TurnState},
 };
 
-/// How many events are read at once.
+/// How many turns are read at once.
 const PAGE: usize = 1024;
+
+/// A turn: session, conversation, and the harness's id.
+pub(super) type Place<'a> = (&'a SessionId, &'a ThreadId, &'a TurnId);
+
+/// Tells whether a fact shows that the harness has the turn; a gap may be all that it is.
+pub(super) fn is_native(fact: &FactBody) -> bool {
+    !matches!(fact, FactBody::Gap(_))
+}
+
+/// Tells whether a fact can change whether its turn has ended.
+pub(super) fn moves(fact: &FactBody) -> bool {
+    matches!(fact, FactBody::Started { .. } | FactBody::Completed(_))
+}
+
+/// Reads from a turn's events whether it has ended.
+pub(super) fn state(events: &[Event]) -> TurnState {
+    let is_exited = events.iter().any(|event| event.body == EventBody::Exited);
+    if is_exited || end(events).is_some() { TurnState::Ended } else { TurnState::Open }
+}
+
+/// The earliest answer that was seen as the start of a turn, with its time (rule L11).
+pub(super) fn start(events: &[Event]) -> Option<(Option<UnixMillis>, &MessageId)> {
+    let starts = events.iter().filter_map(|event| {
+        if let EventBody::Fact(FactBody::Started { message, at })
+        | EventBody::Contradicted { latest: FactBody::Started { message, at }, .. } = &event.body
+        {
+            Some((*at, message))
+        } else {
+            None
+        }
+    });
+    starts.min()
+}
+
+/// The end of a turn's last attempt.
+///
+/// Ends without an answer (unanswered, absorbed, no reply) end no attempt: they hold only as long
+/// as the harness has not begun to answer.
+fn end(events: &[Event]) -> Option<&Completion> {
+    let mut created: BTreeMap<&MessageId, Option<UnixMillis>> = BTreeMap::new();
+    let mut ends = Vec::new();
+    for event in events {
+        if let EventBody::Fact(FactBody::Call { message, at, .. }) = &event.body {
+            created.insert(message, *at);
+        } else if let EventBody::Fact(FactBody::Completed(completion)) = &event.body {
+            ends.push(completion);
+        }
+    }
+    let time = |end: &Completion| {
+        let created = end.message.as_ref().and_then(|message| created.get(message).copied());
+        created.flatten().or(end.completed_at)
+    };
+    let last = ends.into_iter().reduce(|kept, next| match order(kept, next, &time) {
+        Ordering::Greater => kept,
+        Ordering::Less | Ordering::Equal => next,
+    })?;
+    (last.message.is_some() || start(events).is_none()).then_some(last)
+}
+
+/// Orders the ends of two attempts, `b` recorded after `a`.
+///
+/// By the time of their last answers, whatever the order in which they were recorded (rule L11).
+/// Where that is not known, of an answer that was lost before it called a model, the later recorded
+/// is the later.
+fn order(
+    a: &Completion,
+    b: &Completion,
+    time: &impl Fn(&Completion) -> Option<UnixMillis>,
+) -> Ordering {
+    match (&a.message, &b.message) {
+        (None, None) => evidence(a.status).cmp(&evidence(b.status)),
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some(a_message), Some(b_message)) => match (time(a), time(b)) {
+            (Some(a), Some(b)) => (a, a_message).cmp(&(b, b_message)),
+            (None, _) | (_, None) => Ordering::Less,
+        },
+    }
+}
+
+/// How much must have been seen to say how a request without an answer ended: a later run may still
+/// answer what was unanswered, and what asked for no answer never had one.
+fn evidence(status: Status) -> u8 {
+    match status {
+        Status::Unanswered => 0,
+        Status::Absorbed => 1,
+        Status::NoReply => 2,
+        Status::Pending
+        | Status::Completed
+        | Status::Failed
+        | Status::Interrupted
+        | Status::Stopped
+        | Status::Lost => 3,
+    }
+}
+
+pub(super) fn turn(rows: &dyn Rows, place: Place<'_>) -> Result<Option<TurnReport>> {
+    match rows.turn_row(place.0, place.1, place.2)? {
+        Some(row) => report(rows, &row).map(Some),
+        None => Ok(None),
+    }
+}
 
 pub(super) fn turns(rows: &dyn Rows, session: &SessionId) -> Result<Vec<TurnReport>> {
     need_session(rows, session)?;
-    let mut by_turn: BTreeMap<(ThreadId, TurnId), Vec<Event>> = BTreeMap::new();
+    let mut turns = Vec::new();
     let mut after = Seq::START;
     loop {
-        let page = rows.event_rows(session, after, PAGE)?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        for event in page {
-            if let (Some(thread), Some(turn)) = (&event.thread, &event.turn) {
-                by_turn.entry((thread.clone(), turn.clone())).or_default().push(event);
-            }
+        let page = rows.turn_rows(session, after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(turns) };
+        after = last.first;
+        for row in &page {
+            turns.push(report(rows, row)?);
         }
     }
-    let mut turns = Vec::new();
-    for ((thread, turn), events) in by_turn {
-        turns.extend(report(rows, (session, &thread, &turn), events)?);
-    }
-    turns.sort_by_key(|turn| turn.first);
-    Ok(turns)
 }
 
 pub(super) fn unsettled(rows: &dyn Rows, session: &SessionId) -> Result<Vec<OpenTurn>> {
-    let turns = turns(rows, session)?.into_iter();
-    Ok(turns
-        .filter(|turn| turn.status == Status::Pending)
-        .map(|turn| OpenTurn { thread: turn.thread, turn: turn.turn, request: turn.request })
-        .collect())
+    need_session(rows, session)?;
+    let mut open = Vec::new();
+    for row in rows.open_turn_rows(session)? {
+        let intent = rows.intent_row_of_turn(&row.session, &row.thread, &row.turn)?;
+        let request = intent.map(|intent| intent.request);
+        open.push(OpenTurn { thread: row.thread, turn: row.turn, request });
+    }
+    Ok(open)
 }
 
-/// Folds the events of one turn; `None` when the harness's history never showed it.
-pub(super) fn report(
-    rows: &dyn Rows,
-    (session, thread, turn): (&SessionId, &ThreadId, &TurnId),
-    events: Vec<Event>,
-) -> Result<Option<TurnReport>> {
-    let Some(first) = events.iter().find(|event| is_native(&event.body)) else { return Ok(None) };
+fn report(rows: &dyn Rows, row: &TurnRow) -> Result<TurnReport> {
+    let (session, thread, turn) = (&row.session, &row.thread, &row.turn);
+    let events = rows.turn_event_rows(session, thread, turn)?;
     let intent = rows.intent_row_of_turn(session, thread, turn)?;
+    let completion = end(&events).cloned();
     let mut report = TurnReport {
         thread: thread.clone(),
         turn: turn.clone(),
-        first: first.seq,
+        first: row.first,
         request: intent.as_ref().map(|intent| intent.request.clone()),
         origin: intent.map(|intent| intent.origin),
-        status: Status::Pending,
-        started_at: None,
+        status: match (&completion, state(&events)) {
+            (Some(completion), _) => completion.status,
+            (None, TurnState::Ended) => Status::Lost,
+            (None, TurnState::Open) => Status::Pending,
+        },
+        started_at: start(&events).and_then(|(at, _)| at),
         started: None,
-        completion: None,
+        completion,
         usage: call::usage(rows, Scope::Turn(session, thread, turn))?,
         children: Vec::new(),
         gaps: Vec::new(),
         contradictions: 0,
     };
-    let mut is_exited = false;
     for event in events {
         match event.body {
             EventBody::Fact(fact) => apply(&mut report, event.seq, fact),
-            EventBody::Exited => is_exited = true,
+            EventBody::Contradicted { latest: FactBody::Started { .. }, .. } => {}
             EventBody::Contradicted { .. } => report.contradictions += 1,
             EventBody::Captured { .. }
             | EventBody::Requested { .. }
             | EventBody::Raised { .. }
+            | EventBody::Exited
             | EventBody::DriverFinished { .. }
             | EventBody::Effect { .. }
             | EventBody::Closed
             | EventBody::Unknown { .. } => {}
         }
     }
-    report.status = match &report.completion {
-        Some(completion) => completion.status,
-        None if is_exited => Status::Lost,
-        None => Status::Pending,
-    };
-    Ok(Some(report))
-}
-
-fn is_native(body: &EventBody) -> bool {
-    matches!(body, EventBody::Fact(_) | EventBody::Exited)
+    Ok(report)
 }
 
 fn apply(report: &mut TurnReport, seq: Seq, fact: FactBody) {
     match fact {
-        FactBody::Started { at, .. } => {
-            report.started = Some(seq);
-            report.started_at = at;
-        }
+        FactBody::Started { .. } => report.started = Some(seq),
         FactBody::Child { thread } => report.children.push(thread),
-        FactBody::Completed(completion) => {
-            if report.completion.as_ref().is_none_or(|kept| rank(kept) < rank(&completion)) {
-                report.completion = Some(completion);
-            }
-        }
         FactBody::Gap(gap) => report.gaps.push(gap),
-        FactBody::Admitted { .. } | FactBody::Call { .. } | FactBody::Generated { .. } => {}
+        FactBody::Admitted { .. }
+        | FactBody::Call { .. }
+        | FactBody::Generated { .. }
+        | FactBody::Completed(_) => {}
     }
-}
-
-/// Orders the ends of a turn's attempts, whatever the order in which they were recorded (L11).
-fn rank(completion: &Completion) -> impl Ord + '_ {
-    let message = completion.message.as_ref();
-    (message.is_some(), completion.completed_at, message, completion.status)
 }
 
 pub(super) fn input(rows: &dyn Rows, key: &InputKey) -> Result<InputReport> {
@@ -127,9 +208,7 @@ pub(super) fn input(rows: &dyn Rows, key: &InputKey) -> Result<InputReport> {
     let mut answer = None;
     for intent in &intents {
         let Some(turn) = &intent.turn else { continue };
-        let place = (&intent.session, &intent.thread, turn);
-        let events = rows.turn_event_rows(place.0, place.1, place.2)?;
-        if let Some(report) = report(rows, place, events)? {
+        if let Some(report) = self::turn(rows, (&intent.session, &intent.thread, turn))? {
             if report.status == Status::Completed {
                 answer = report.output().cloned().or(answer);
             }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use receipts::{CallKey, FactBody};
+use receipts::{CallKey, FactBody, SessionId};
 
-use super::call;
+use super::{call, turn};
 use crate::{
     call::Scope,
     event::{EventBody, Seq},
@@ -61,22 +61,69 @@ fn session_laws(rows: &dyn Rows, session: &Session, found: &mut Vec<Violation>) 
             after = event.seq;
             let key = event.body.key();
             let kind = event.body.kind().to_owned();
-            if let EventBody::Fact(FactBody::Call { key, .. }) = &event.body
-                && rows.call_row(key)?.is_none()
+            if let (EventBody::Fact(fact), Some(thread), Some(turn)) =
+                (&event.body, &event.thread, &event.turn)
             {
-                found.push(violation("L14", key, "the call was seen and has no row"));
+                fact_laws(rows, (id, thread, turn), fact, found)?;
             }
             if !identities.insert((event.thread, event.turn, kind, key)) {
                 found.push(violation("L1", event.seq, "the event was stored before"));
             }
         }
     }
+    turn_laws(rows, id, found)?;
     let captures: Vec<u64> = rows.input_rows(id)?.iter().map(|row| row.capture.0).collect();
     let current = session.capture().map_or(0, |capture| capture.0);
     if !captures.iter().copied().eq(1..=current) {
         found.push(violation("L5", id, "its inputs are not numbered from one to the current one"));
     }
     Ok(())
+}
+
+fn fact_laws(
+    rows: &dyn Rows,
+    place: turn::Place<'_>,
+    fact: &FactBody,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
+    if turn::is_native(fact) && rows.turn_row(place.0, place.1, place.2)?.is_none() {
+        found.push(violation("L8", place.2, "the turn was seen and has no row"));
+    }
+    if let FactBody::Call { key, .. } = fact
+        && rows.call_row(key)?.is_none()
+    {
+        found.push(violation("L14", key, "the call was seen and has no row"));
+    }
+    Ok(())
+}
+
+fn turn_laws(rows: &dyn Rows, session: &SessionId, found: &mut Vec<Violation>) -> Result<()> {
+    let mut after = Seq::START;
+    loop {
+        let page = rows.turn_rows(session, after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.first;
+        for row in page {
+            let events = rows.turn_event_rows(&row.session, &row.thread, &row.turn)?;
+            let first = events.iter().find(
+                |event| matches!(&event.body, EventBody::Fact(fact) if turn::is_native(fact)),
+            );
+            if first.map(|event| event.seq) != Some(row.first) {
+                found.push(violation(
+                    "L1",
+                    &row.turn,
+                    "the turn does not begin where its row says",
+                ));
+            }
+            if turn::state(&events) != row.state {
+                found.push(violation("L8", &row.turn, "the turn does not stand as its row says"));
+            }
+            let intent = rows.intent_row_of_turn(&row.session, &row.thread, &row.turn)?;
+            if intent.is_some_and(|intent| intent.admitted != Some(row.first)) {
+                found.push(violation("L3", &row.turn, "its request was not admitted with it"));
+            }
+        }
+    }
 }
 
 fn violation(rule: &'static str, place: impl std::fmt::Display, problem: &str) -> Violation {
