@@ -7,7 +7,7 @@ use std::{
 };
 
 use harness::{Harness, ReachError, Report, Reports, Scope, Seen, ThreadInfo};
-use receipts::{ExecId, Fact, Owner, SessionId, ThreadId};
+use receipts::{Body, ExecId, Fact, Finish, Observation, Owner, SessionId, ThreadId};
 use store::{HarnessName, StoreError, Writer};
 use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle, time::timeout};
 
@@ -132,6 +132,7 @@ pub(crate) async fn follow(
         tell,
         introduced: BTreeMap::new(),
         unread: BTreeSet::new(),
+        unjudged: BTreeSet::new(),
         is_unlisted: false,
     };
     let pump = tokio::spawn(pump.run(reports));
@@ -153,6 +154,8 @@ struct Pump {
     introduced: BTreeMap<ThreadId, Option<ThreadId>>,
     /// Threads whose history has to be read back.
     unread: BTreeSet<ThreadId>,
+    /// Threads that were read back, and of whose runs nothing is known.
+    unjudged: BTreeSet<ThreadId>,
     /// The list of threads has to be read.
     is_unlisted: bool,
 }
@@ -171,6 +174,9 @@ impl Pump {
                 Ok(None) => return,
                 Err(_elapsed) => self.catch_up().await,
             };
+            for thread in std::mem::take(&mut self.unjudged) {
+                reports.settle(&thread).await;
+            }
             if done.is_err() {
                 return;
             }
@@ -290,7 +296,12 @@ impl Pump {
                 continue;
             }
             match self.read_back(&thread).await {
-                Ok(seen) => self.note(Noted::Seen { thread, seen }).await?,
+                Ok(seen) => {
+                    if may_go_on(&seen) {
+                        self.unjudged.insert(thread.clone());
+                    }
+                    self.note(Noted::Seen { thread, seen }).await?;
+                }
                 // Deleted since; the ledger keeps what it has (rule F11).
                 Err(BacklogError::Reach(ReachError::NotFound { .. })) => {}
                 Err(BacklogError::Reach(error)) => {
@@ -325,6 +336,7 @@ impl Pump {
         Ok(found)
     }
 
+    /// Reads a history back, as far as it is to be followed.
     async fn read_back(&self, thread: &ThreadId) -> Result<Vec<Seen>, BacklogError> {
         let session = self.session_of(thread).await?;
         let place = (session.as_ref(), thread);
@@ -352,4 +364,25 @@ impl Pump {
         })
         .await
     }
+}
+
+/// Tells whether the end of a history leaves open what becomes of it: looking costs time, and most
+/// histories have ended long ago.
+fn may_go_on(seen: &[Seen]) -> bool {
+    seen.iter()
+        .rev()
+        .find_map(|seen| match &seen.observation {
+            Observation::Message(message) => Some(&message.body),
+            Observation::Removed(_)
+            | Observation::NoReply(_)
+            | Observation::Owner(_)
+            | Observation::Gap(_) => None,
+        })
+        .is_some_and(|last| match last {
+            Body::Answer(answer) => {
+                let is_final = matches!(answer.finish, Some(Finish::Stop | Finish::Length));
+                answer.completed.is_none() || !is_final || answer.tools.open > 0
+            }
+            Body::Prompt(_) | Body::Unknown => true,
+        })
 }

@@ -8,11 +8,9 @@ use std::{
 use harness::{Evidence, Seen};
 use receipts::{
     Author, Body, Completion, ExecId, Fact, FactBody, Failure, Lineage, Message, MessageId,
-    Observation, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
+    Observation, Owner, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
 };
-use store::{
-    Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer,
-};
+use store::{Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer};
 
 /// How many settled turns stay in memory, so that a late sighting of them is still folded.
 const SETTLED_TURNS_KEPT: usize = 64;
@@ -119,7 +117,14 @@ impl ThreadRecorder {
     }
 
     /// Takes what was seen; nothing is recorded before [`Self::record`].
+    ///
+    /// That a thread is idle holds until something else is seen in it: it is observed after the
+    /// messages that it is true of.
     pub fn observe(&mut self, seen: Seen) {
+        // Idle was true of what was seen before; a run may have begun with this.
+        if matches!(seen.observation, Observation::Message(_)) && self.fold.owner() == Owner::Idle {
+            self.fold.observe(Observation::Owner(Owner::Unknown));
+        }
         if let Observation::Message(message) = &seen.observation {
             if is_request(message) && !self.looked_up.contains(&message.id) {
                 self.unlooked.insert(message.id.clone());
@@ -269,8 +274,7 @@ impl ThreadRecorder {
             let shared: Arc<[_]> = facts.clone().into();
             let tried = self.writer.update(move |ledger| {
                 for (fact, evidence) in &*shared {
-                    let _recorded =
-                        append_one(ledger, (&session, &thread), (fact, evidence), now)?;
+                    let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
                 }
                 Ok(())
             });
