@@ -5,4 +5,6 @@ mod fold;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod record;
+#[cfg(test)]
 mod server;
