@@ -20,6 +20,7 @@ mod rules;
 mod selection;
 mod session;
 mod text;
+mod writer;
 
 pub use call::{Call, CallOwner, Scope, Sighting};
 pub use driver::{Driver, Generation, ProcessIdentity, Provider, ProviderGeneration};
@@ -37,3 +38,4 @@ pub use rules::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX};
 pub use selection::{NewSelection, Position, SelectedTurn, SelectionState, TurnSelection};
 pub use session::{CurrentInput, NewSession, Session};
 pub use text::{Endpoint, FlowName, HarnessName, Labels, Work};
+pub use writer::Writer;
