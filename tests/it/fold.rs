@@ -295,6 +295,83 @@ fn f10_what_is_no_message_is_told_of_by_its_place() {
     assert_eq!((&*receipt.request, &*receipt.status), ("msg_1", "unanswered"));
 }
 
+fn told(printed: &Printed) -> Vec<&str> {
+    printed.gaps.iter().map(|gap| &*gap.text).collect()
+}
+
+/// Rule F10: an odd session row costs what is odd in it; the messages are folded all the same.
+#[test]
+fn f10_an_odd_session_row_is_repaired_with_a_gap() {
+    let message = r#"{"info":{"id":"msg_1","sessionID":"ses_1","role":"user",
+        "time":{"created":5}},"parts":[]}"#;
+    let cases: [(&str, &[&str]); 6] = [
+        ("null", &[]),
+        ("7", &["session: expected an object, found a whole number"]),
+        (r#"["ses_2"]"#, &["session: expected an object, found an array"]),
+        (
+            r#"{"id":5,"time":[]}"#,
+            &[
+                "session.id: expected a session id, found a whole number",
+                "session.time: expected an object, found an array",
+            ],
+        ),
+        (
+            r#"{"id":"ses_1","title":"\ud800","time":{"created":1,"created":"2"}}"#,
+            &[
+                "session.time.created: expected milliseconds, found a string",
+                "session.time.created: the name stands twice, and the last holds",
+                "session.title: half of a surrogate pair, read as U+FFFD",
+            ],
+        ),
+        (
+            r#"{"id":"ses_2","id":"ses_1","time":{"created":1}}"#,
+            &["session.id: the name stands twice, and the last holds"],
+        ),
+    ];
+    for (session, expected) in cases {
+        let printed = fold(&format!(r#"{{"session":{session},"messages":[{message}]}}"#));
+        assert_eq!((told(&printed), printed.thread.as_deref()), (expected.to_vec(), Some("ses_1")));
+        assert_eq!(printed.receipts.len(), 1, "{session}");
+    }
+}
+
+/// Rule F10: so do odd intents, and members of the file that stand twice.
+#[test]
+fn f10_odd_intents_and_doubled_members_are_told_of() {
+    let printed = fold(
+        r#"{"messages":5,"messages":[],"\ud800":1,
+            "intents":[5,{"request":"msg_1","no_reply":"yes"},{"request":"m\ud800"}]}"#,
+    );
+    let expected = [
+        "intents[0]: expected an object, found a whole number",
+        "intents[1].no_reply: expected a boolean, found a string",
+        "intents[2].request: half of a surrogate pair, read as U+FFFD",
+        "messages: the name stands twice, and the last holds",
+        "\u{fffd}: half of a surrogate pair, read as U+FFFD",
+    ];
+    assert_eq!(told(&printed), expected);
+}
+
+/// A bare list says by its messages which session it is: by most of them, not by the first.
+#[test]
+fn a_bare_list_is_of_the_session_that_most_of_its_messages_name() {
+    let message = |id: &str, session: &str| {
+        let info = format!(
+            r#"{{"id":"{id}","sessionID":"{session}","role":"user","time":{{"created":1}}}}"#
+        );
+        format!(r#"{{"info":{info},"parts":[]}}"#)
+    };
+    let list = [message("msg_1", "ses_x"), message("msg_2", "ses_1"), message("msg_3", "ses_1")];
+    let printed = fold(&format!("[{}]", list.join(",")));
+    assert_eq!(printed.thread.as_deref(), Some("ses_1"));
+    let requests: Vec<_> = printed.receipts.iter().map(|receipt| &*receipt.request).collect();
+    assert_eq!(requests, ["msg_2", "msg_3"]);
+    assert_eq!(
+        told(&printed),
+        ["messages[0].info.sessionID: message msg_1 belongs to another session"]
+    );
+}
+
 #[test]
 fn the_readable_form_is_readable() {
     let right = recording::expected().remove("subagent_task_tool").unwrap().receipts.unwrap();

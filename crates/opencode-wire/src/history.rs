@@ -1,9 +1,16 @@
 //! What does a whole history look like? The files that `turnbook fold opencode` reads.
 
-use serde::Deserialize;
-use verbatim::RawValue;
+use std::{borrow::Cow, collections::HashMap};
 
-use crate::{message::shape, session::Session};
+use receipts::ThreadId;
+use serde::Deserialize;
+use verbatim::{Field, Found, RawValue, Text, read_object};
+
+use crate::{
+    message::{Undecodable, shape, unexpected},
+    observe::odd::Odd,
+    session::Session,
+};
 
 /// Says why a text is no history at all.
 #[derive(Debug, thiserror::Error)]
@@ -57,30 +64,54 @@ pub struct History<'a> {
     pub intents: Vec<Intent<'a>>,
     /// The sessions that it started.
     pub children: Vec<Self>,
+    /// What beside the messages could not be read as it stands.
+    pub undecodable: Vec<Undecodable>,
 }
 
 /// What is known of a request that a client sent.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Intent<'a> {
     /// The message id under which it was sent.
-    #[serde(borrow)]
-    pub request: std::borrow::Cow<'a, str>,
+    pub request: Cow<'a, str>,
     /// It was sent with the wish for no answer.
-    #[serde(default)]
     pub no_reply: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct IntentRow<'a> {
+    #[serde(borrow)]
+    request: Field<Text<'a>>,
+    no_reply: Field<bool>,
+}
+
+/// A message, as far as it says to which session it belongs.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Member<'a> {
+    #[serde(borrow, deserialize_with = "Field::object")]
+    info: Field<MemberInfo<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MemberInfo<'a> {
+    #[serde(borrow, rename = "sessionID")]
+    session: Field<Text<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct File<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     session: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     snapshots: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     intents: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     children: Option<&'a RawValue>,
 }
 
@@ -99,13 +130,7 @@ impl<'a> History<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // A bare list is split in one pass; only what is none is looked at whole.
         if text.trim_start().starts_with('[') {
-            let snapshots = vec![decode_messages(text)?];
-            return Ok(Self {
-                session: None,
-                snapshots,
-                intents: Vec::new(),
-                children: Vec::new(),
-            });
+            return Ok(Self::bare(decode_messages(text)?));
         }
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| DecodeError::json(&error))?;
@@ -119,27 +144,16 @@ impl<'a> History<'a> {
             found: shape(raw),
         };
         if raw.get().starts_with('[') {
-            let snapshots = vec![list(raw, path)?];
-            return Ok(Self {
-                session: None,
-                snapshots,
-                intents: Vec::new(),
-                children: Vec::new(),
-            });
+            return Ok(Self::bare(list(raw, path)?));
         }
-        if depth > CHILD_DEPTH_MAX || !raw.get().starts_with('{') {
+        let mut flaws = Vec::new();
+        let file = read_object::<File<'a>>(raw, "", &mut flaws);
+        let Some(file) = file.filter(|_| depth <= CHILD_DEPTH_MAX) else {
             let expected = "a message list, or an object with `messages` or `snapshots`";
             return Err(wrong(path.to_owned(), expected, raw));
-        }
-        let file: File<'a> =
-            serde_json::from_str(raw.get()).map_err(|error| DecodeError::json(&error))?;
-        let session = match file.session {
-            Some(raw) if raw.get() != "null" => Some(
-                serde_json::from_str(raw.get())
-                    .map_err(|_shape| wrong(format!("{path}.session"), "a session object", raw))?,
-            ),
-            Some(_) | None => None,
         };
+        let mut undecodable: Vec<_> = flaws.into_iter().map(Undecodable::from).collect();
+        let session = file.session.and_then(|raw| session(raw, &mut undecodable));
         let mut snapshots: Vec<Snapshot<'a>> = match (file.snapshots, file.messages) {
             (Some(raw), _) => {
                 let path = format!("{path}.snapshots");
@@ -159,9 +173,7 @@ impl<'a> History<'a> {
             snapshots.push(list(raw, &format!("{path}.messages"))?);
         }
         let intents = match file.intents {
-            Some(raw) => serde_json::from_str(raw.get()).map_err(|_shape| {
-                wrong(format!("{path}.intents"), "a list of {\"request\", \"no_reply\"}", raw)
-            })?,
+            Some(raw) => intents(&list(raw, &format!("{path}.intents"))?, &mut undecodable),
             None => Vec::new(),
         };
         let children = match file.children {
@@ -172,8 +184,78 @@ impl<'a> History<'a> {
                 .collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
-        Ok(Self { session, snapshots, intents, children })
+        Ok(Self { session, snapshots, intents, children, undecodable })
     }
+
+    fn bare(messages: Snapshot<'a>) -> Self {
+        Self {
+            session: None,
+            snapshots: vec![messages],
+            intents: Vec::new(),
+            children: Vec::new(),
+            undecodable: Vec::new(),
+        }
+    }
+
+    /// Says which session it is: by its own row, else the one that most of its messages name, and
+    /// the first of them where two are named as often.
+    #[must_use]
+    pub fn thread(&self) -> Option<ThreadId> {
+        let own = self.session.as_ref().and_then(|session| session.id.get());
+        if let Some(Ok(id)) = own.map(|id| ThreadId::new(&**id)) {
+            return Some(id);
+        }
+        let mut named: HashMap<Cow<'a, str>, (usize, usize)> = HashMap::new();
+        for (at, raw) in self.snapshots.iter().flatten().copied().enumerate() {
+            let member = read_object::<Member<'a>>(raw, "", &mut Vec::new());
+            if let Some(Field::Is(MemberInfo { session: Field::Is(Text(id)) })) =
+                member.map(|member| member.info)
+            {
+                named.entry(id).or_insert((0, at)).0 += 1;
+            }
+        }
+        let mut named: Vec<_> = named.into_iter().collect();
+        named.sort_by_key(|(_, (times, first))| (std::cmp::Reverse(*times), *first));
+        named.into_iter().find_map(|(id, _)| ThreadId::new(id).ok())
+    }
+}
+
+/// Reads a session's row; what in it is odd is told, and the rest of it read.
+fn session<'a>(raw: &'a RawValue, undecodable: &mut Vec<Undecodable>) -> Option<Session<'a>> {
+    let found = Found::of(raw)?;
+    let mut flaws = Vec::new();
+    let session: Option<Session<'a>> = read_object(raw, "session", &mut flaws);
+    let mut odd = Odd::default();
+    match &session {
+        Some(session) => odd.session(session),
+        None => odd.note("session", unexpected("an object", Some(found))),
+    }
+    undecodable.extend(flaws.into_iter().map(Undecodable::from));
+    undecodable.extend(odd.into_undecodable());
+    session
+}
+
+/// Reads the intents that can be read, and tells of the others.
+fn intents<'a>(list: &[&'a RawValue], undecodable: &mut Vec<Undecodable>) -> Vec<Intent<'a>> {
+    let mut odd = Odd::default();
+    let mut flaws = Vec::new();
+    let mut intents = Vec::with_capacity(list.len());
+    for (at, raw) in list.iter().enumerate() {
+        let path = format!("intents[{at}]");
+        let Some(row) = read_object::<IntentRow<'a>>(raw, &path, &mut flaws) else {
+            odd.note(path, unexpected("an object", Found::of(raw)));
+            continue;
+        };
+        odd.needed(format_args!("{path}.request"), "a message id", &row.request);
+        odd.field(format_args!("{path}.no_reply"), "a boolean", &row.no_reply);
+        if let Field::Is(Text(request)) = row.request {
+            let no_reply = row.no_reply.into_option().unwrap_or(false);
+            intents.push(Intent { request, no_reply });
+        }
+    }
+    undecodable.extend(flaws.into_iter().map(Undecodable::from));
+    undecodable.extend(odd.into_undecodable());
+    intents
 }
 
 fn list<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<&'a RawValue>, DecodeError> {

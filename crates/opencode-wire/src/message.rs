@@ -1,7 +1,7 @@
 //! What does a stored message look like? `{info, parts}` as the API returns it.
 
 use serde::Deserialize;
-use verbatim::{Field, Found, RawValue, Text};
+use verbatim::{Field, Flaw, Found, RawValue, Text, read_object};
 
 use crate::part::Part;
 
@@ -10,19 +10,25 @@ use crate::part::Part;
 pub struct Message<'a> {
     /// What the message is.
     pub info: Info<'a>,
-    /// Its parts, in the order of the API (by part id).
-    pub parts: Vec<Part<'a>>,
-    /// What in it could not be decoded at all.
+    /// Its parts, in the order of the API (by part id); odd where one is no object.
+    pub parts: Vec<Field<Part<'a>>>,
+    /// What in it could not be decoded as it stands.
     pub undecodable: Vec<Undecodable>,
 }
 
-/// Something in a message that is no decodable JSON, or has another shape than a message.
+/// Something that is no decodable JSON, or has another shape than what holds it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecodable {
-    /// Where, as a JSON path inside the message.
+    /// Where, as a JSON path inside the message or the file.
     pub path: String,
     /// What was found there.
     pub problem: String,
+}
+
+impl From<Flaw> for Undecodable {
+    fn from(Flaw { path, kind }: Flaw) -> Self {
+        Self { path, problem: kind.to_string() }
+    }
 }
 
 /// `info` of a message; the fields of both roles in one.
@@ -50,9 +56,6 @@ pub struct Info<'a> {
     /// Who serves it.
     #[serde(borrow, rename = "providerID")]
     pub provider_id: Field<Text<'a>>,
-    /// The agent mode; `compaction` for summaries.
-    #[serde(borrow)]
-    pub mode: Field<Text<'a>>,
     /// Dollars, a running sum over the steps of the message; as JSON text, to stay exact.
     #[serde(borrow)]
     pub cost: Option<&'a RawValue>,
@@ -138,148 +141,64 @@ pub struct ErrorData<'a> {
     pub message: Field<Text<'a>>,
 }
 
-#[derive(Deserialize)]
-struct Sound<'a> {
-    #[serde(borrow)]
-    info: Info<'a>,
-    #[serde(borrow)]
-    parts: Vec<&'a RawValue>,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Split<'a> {
-    #[serde(borrow)]
-    info: Option<&'a RawValue>,
-    #[serde(borrow)]
-    parts: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "Field::object")]
+    info: Field<Info<'a>>,
+    #[serde(borrow, deserialize_with = "Field::array")]
+    parts: Field<Vec<&'a RawValue>>,
 }
 
 impl<'a> Message<'a> {
     /// Decodes one message; what cannot be decoded is listed and the rest decoded all the same.
     #[must_use]
     pub fn decode(raw: &'a RawValue) -> Self {
-        match serde_json::from_str::<Sound<'a>>(raw.get()) {
-            Ok(Sound { info, parts }) => {
-                let mut undecodable = Vec::new();
-                let parts = Self::parts(parts, &mut undecodable);
-                Self { info, parts, undecodable }
-            }
-            Err(_) => Self::decode_damaged(raw),
-        }
-    }
-
-    fn decode_damaged(raw: &'a RawValue) -> Self {
-        let mut undecodable = Vec::new();
-        let mut note = |path: &str, problem: String| {
-            undecodable.push(Undecodable { path: path.to_owned(), problem });
+        let mut flaws = Vec::new();
+        let mut missing = Vec::new();
+        let mut note = |path: &str, expected: &str, found: Option<Found>| {
+            let problem = unexpected(expected, found);
+            missing.push(Undecodable { path: path.to_owned(), problem });
         };
-        let split: Split<'a> = serde_json::from_str(raw.get()).unwrap_or_else(|_| {
-            note("$", format!("expected a message object, found {}", shape(raw)));
-            Split::default()
+        let split = read_object(raw, "", &mut flaws);
+        let split: Split<'a> = split.unwrap_or_else(|| {
+            note("$", "a message object", Found::of(raw));
+            Split { info: Field::Is(Info::default()), parts: Field::Is(Vec::new()) }
         });
-        let info = split.info.map_or_else(Info::default, |raw| {
-            serde_json::from_str(raw.get()).unwrap_or_else(|error| {
-                let (info, problem) = Self::repaired_info(raw, &error);
-                note("info", problem);
-                info
-            })
-        });
-        let parts = split.parts.map(|raw| (raw, serde_json::from_str::<Vec<&RawValue>>(raw.get())));
-        let parts = match parts {
-            Some((_, Ok(parts))) => parts,
-            Some((raw, Err(_))) => {
-                note("parts", format!("expected an array, found {}", shape(raw)));
-                Vec::new()
-            }
-            None => Vec::new(),
-        };
-        let parts = Self::parts(parts, &mut undecodable);
-        Self { info, parts, undecodable }
+        let info = split.info.or_odd(|found| note("info", "an object", found));
+        let parts = split.parts.or_odd(|found| note("parts", "an array", found));
+        let parts = parts.into_iter().enumerate();
+        let parts = parts.map(|(at, raw)| part(at, raw, &mut flaws)).collect();
+        missing.extend(flaws.into_iter().map(Undecodable::from));
+        Self { info, parts, undecodable: missing }
     }
 
-    /// Reads what is left of an `info` of which a field cannot be decoded; strings that need
-    /// their escapes resolved are lost then, all the others are not.
-    fn repaired_info(raw: &'a RawValue, error: &serde_json::Error) -> (Info<'a>, String) {
-        let Ok(fields) =
-            serde_json::from_str::<std::collections::BTreeMap<&'a str, &'a RawValue>>(raw.get())
-        else {
-            return (Info::default(), format!("expected an object, found {}", shape(raw)));
-        };
-        let text = |name| match fields.get(name) {
-            Some(raw) => serde_json::from_str(raw.get()).unwrap_or(Field::Odd(found(raw))),
-            None => Field::Absent,
-        };
-        let info = Info {
-            id: text("id"),
-            session_id: text("sessionID"),
-            role: text("role"),
-            parent_id: text("parentID"),
-            model_id: text("modelID"),
-            provider_id: text("providerID"),
-            mode: text("mode"),
-            finish: text("finish"),
-            time: object(&fields, "time"),
-            tokens: object(&fields, "tokens"),
-            error: object(&fields, "error"),
-            cost: fields.get("cost").copied(),
-            summary: fields.get("summary").copied(),
-            structured: fields.get("structured").copied(),
-            structured_output: fields.get("structured_output").copied(),
-        };
-        (info, format!("a field cannot be decoded: {}", reason(error)))
+    /// Gives the parts that are objects, each with its number.
+    pub(crate) fn parts(&self) -> impl DoubleEndedIterator<Item = (usize, &Part<'a>)> {
+        self.parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.get()?)))
     }
+}
 
-    fn parts(raw: Vec<&'a RawValue>, undecodable: &mut Vec<Undecodable>) -> Vec<Part<'a>> {
-        let mut parts = Vec::with_capacity(raw.len());
-        for (at, raw) in raw.into_iter().enumerate() {
-            match serde_json::from_str(raw.get()) {
-                Ok(part) => parts.push(part),
-                Err(error) => {
-                    let path = format!("parts[{at}]");
-                    let problem = match raw.get().as_bytes().first() {
-                        Some(b'{') => format!("cannot be decoded: {}", reason(&error)),
-                        _ => format!("expected an object, found {}", shape(raw)),
-                    };
-                    undecodable.push(Undecodable { path, problem });
-                }
+fn part<'a>(at: usize, raw: &'a RawValue, flaws: &mut Vec<Flaw>) -> Field<Part<'a>> {
+    let known = flaws.len();
+    match read_object(raw, "", flaws) {
+        Some(part) => {
+            // The path is written for the few that have a flaw.
+            for flaw in flaws.iter_mut().skip(known) {
+                flaw.path = format!("parts[{at}].{}", flaw.path);
             }
+            Field::Is(part)
         }
-        parts
+        None => Found::of(raw).map_or(Field::Absent, Field::Odd),
     }
 }
 
-fn object<'a, T: Deserialize<'a>>(
-    fields: &std::collections::BTreeMap<&'a str, &'a RawValue>,
-    name: &str,
-) -> Field<T> {
-    match fields.get(name) {
-        Some(raw) => Field::object(&mut serde_json::Deserializer::from_str(raw.get()))
-            .unwrap_or(Field::Odd(found(raw))),
-        None => Field::Absent,
+/// Says what stood where another shape was expected.
+pub(crate) fn unexpected(expected: &str, found: Option<Found>) -> String {
+    match found {
+        Some(found) => format!("expected {expected}, found {found}"),
+        None => format!("expected {expected}, found nothing"),
     }
-}
-
-/// Names the shape of a value that cannot be decoded.
-fn found(raw: &RawValue) -> Found {
-    match raw.get().as_bytes().first() {
-        Some(b'{') => Found::Object,
-        Some(b'[') => Found::Array,
-        Some(b'"') => Found::String,
-        Some(b't' | b'f') => Found::Bool,
-        _ => Found::Fraction,
-    }
-}
-
-/// Why a text cannot be decoded, without any of it: it may hold a secret.
-fn reason(error: &serde_json::Error) -> String {
-    let kind = match error.classify() {
-        serde_json::error::Category::Syntax => "invalid JSON text",
-        serde_json::error::Category::Data => "a value of another shape",
-        serde_json::error::Category::Eof => "it ends too early",
-        serde_json::error::Category::Io => "it cannot be read",
-    };
-    format!("{kind} at column {}", error.column())
 }
 
 /// Names the shape of a JSON text.

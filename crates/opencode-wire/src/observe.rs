@@ -4,13 +4,17 @@
 
 mod answer;
 mod calls;
-mod odd;
+pub(crate) mod odd;
 mod prompt;
 
 use receipts::{Body, Clock, Gap, Lineage, MessageId, Observation, ThreadId, UnixMillis};
-use verbatim::{Field, RawValue};
+use verbatim::{Field, RawValue, word};
 
-use crate::{id::minted_at, message::Message, session::Session};
+use crate::{
+    id::minted_at,
+    message::{Message, unexpected},
+    session::Session,
+};
 use odd::Odd;
 
 /// Translates the messages of one session.
@@ -45,9 +49,7 @@ impl Translator {
             Some(Ok(id)) => id,
             Some(Err(error)) => return unreadable("info.id", error.to_string()),
             None => {
-                let found =
-                    info.id.odd().map_or_else(|| "nothing".to_owned(), |odd| odd.to_string());
-                return unreadable("info.id", format!("expected a message id, found {found}"));
+                return unreadable("info.id", unexpected("a message id", info.id.odd()));
             }
         };
         if let Some(session) = info.session_id.get()
@@ -55,27 +57,20 @@ impl Translator {
         {
             return unreadable(
                 "info.sessionID",
-                format!("message {id} belongs to another session"),
+                format!("message {} belongs to another session", word(id.as_str())),
             );
         }
-        for undecodable in &message.undecodable {
-            odd.note(&undecodable.path, undecodable.problem.clone());
-        }
-        let time = odd.of("info.time", "an object", &info.time);
-        let created =
-            time.and_then(|time| odd.of("info.time.created", "milliseconds", &time.created));
+        odd.message(message);
+        let created = info.time.get().and_then(|time| time.created.get());
         let created = created.copied().map(UnixMillis);
         let body = match info.role.get().map(|role| &**role) {
-            Some("user") => Body::Prompt(prompt::prompt(&message.parts, self.clock(created))),
+            Some("user") => Body::Prompt(prompt::prompt(message, self.clock(created))),
             Some("assistant") => Body::Answer(answer::answer(&id, message, &mut odd)),
             Some(role) => {
-                odd.note("info.role", format!("the role {role:?} is not known"));
+                odd.note("info.role", format!("the role {:?} is not known", word(role)));
                 Body::Unknown
             }
-            None => {
-                odd.note("info.role", "expected a role, found none".to_owned());
-                Body::Unknown
-            }
+            None => Body::Unknown,
         };
         let lineage = self.lineage(&id, created);
         let gaps = odd.into_gaps(&id);

@@ -25,9 +25,6 @@ pub struct Part<'a> {
     /// Marks.
     #[serde(deserialize_with = "Field::object")]
     pub metadata: Field<PartMetadata>,
-    /// Of a `tool` part: which tool.
-    #[serde(borrow)]
-    pub tool: Field<Text<'a>>,
     /// Of a `tool` part: how it stands.
     #[serde(borrow, deserialize_with = "Field::object")]
     pub state: Field<ToolState<'a>>,

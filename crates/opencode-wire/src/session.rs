@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use receipts::{ThreadId, UnixMillis};
 use serde::Deserialize;
-use verbatim::{Field, RawValue, Text};
+use verbatim::{Field, RawValue, Text, read_object};
 
 use crate::{event::EventError, message::shape};
 
@@ -72,8 +72,8 @@ impl SessionRow {
             expected,
             found,
         };
-        let session: Session<'_> = serde_json::from_str(raw.get())
-            .map_err(|_shape| wrong("$", "a session object", shape(raw).into()))?;
+        let session: Session<'_> = read_object(raw, "", &mut Vec::new())
+            .ok_or_else(|| wrong("$", "a session object", shape(raw).into()))?;
         let Some(id) = session.id.get() else {
             let found = session.id.odd().map_or("nothing".into(), |odd| odd.to_string().into());
             return Err(wrong("id", "a session id", found));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
 
 use anyhow::Context as _;
-use opencode_wire::{History, Translator};
+use opencode_wire::{History, Translator, Undecodable};
 use receipts::{Gap, MessageId, Observation, Owner, Receipt, Thread, ThreadId, Usage};
 
 use crate::{
@@ -63,13 +63,16 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 /// Folds a history; what is known of the owner holds after the last reading.
 pub(crate) fn fold(history: &History<'_>, owner: Owner) -> Folded {
-    let thread_id = thread_id(history);
+    let thread_id = history.thread();
     // A fold needs some id; without one no message can belong to another session.
     let id = thread_id.clone().unwrap_or_else(unnamed);
     let translator = Translator::new(id.clone(), history.session.as_ref());
     let mut thread = Thread::new(id);
     // Between two readings the session may have been at work.
     thread.observe(Observation::Owner(Owner::Busy));
+    for Undecodable { path, problem } in history.undecodable.iter().cloned() {
+        thread.observe(Observation::Gap(Gap::Unreadable { message: None, path, problem }));
+    }
     for intent in history.intents.iter().filter(|intent| intent.no_reply) {
         if let Ok(request) = MessageId::new(&*intent.request) {
             thread.observe(Observation::NoReply(request));
@@ -137,18 +140,6 @@ fn placed(observation: Observation, at: usize) -> Observation {
         | Observation::Owner(_)
         | Observation::Gap(_)) => other,
     }
-}
-
-/// The session's own id, else that of its first message.
-fn thread_id(history: &History<'_>) -> Option<ThreadId> {
-    let own = history.session.as_ref().and_then(|session| session.id.get());
-    if let Some(Ok(id)) = own.map(|id| ThreadId::new(&**id)) {
-        return Some(id);
-    }
-    history.snapshots.iter().flatten().find_map(|raw| {
-        let message = opencode_wire::Message::decode(raw);
-        ThreadId::new(&**message.info.session_id.get()?).ok()
-    })
 }
 
 fn unnamed() -> ThreadId {

@@ -9,6 +9,7 @@ use serde::{
         value::{MapAccessDeserializer, SeqAccessDeserializer},
     },
 };
+use serde_json::value::RawValue;
 
 /// The shape of a JSON value that was found where another was expected; never the value itself,
 /// which may hold a secret.
@@ -28,6 +29,24 @@ pub enum Found {
     Array,
     /// An object.
     Object,
+}
+
+impl Found {
+    /// Gives the shape of a value; `None` for `null`, which is the same as nothing.
+    #[must_use]
+    pub fn of(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        match text.as_bytes().first()? {
+            b'n' => None,
+            b't' | b'f' => Some(Self::Bool),
+            b'"' => Some(Self::String),
+            b'[' => Some(Self::Array),
+            b'{' => Some(Self::Object),
+            b'-' => Some(Self::Negative),
+            _ if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(Self::Integer),
+            _ => Some(Self::Fraction),
+        }
+    }
 }
 
 impl fmt::Display for Found {
@@ -71,6 +90,21 @@ impl<T> Field<T> {
             Self::Is(value) => Some(value),
             Self::Absent | Self::Odd(_) => None,
         }
+    }
+
+    /// Takes the value, or the value of nothing after saying what was found instead; `None` is
+    /// nothing at all.
+    pub fn or_odd(self, odd: impl FnOnce(Option<Found>)) -> T
+    where
+        T: Default,
+    {
+        let found = match self {
+            Self::Is(value) => return value,
+            Self::Absent => None,
+            Self::Odd(found) => Some(found),
+        };
+        odd(found);
+        T::default()
     }
 
     /// Gives the shape that was found instead of the expected one.

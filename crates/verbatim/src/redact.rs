@@ -54,6 +54,21 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The longest word of another program that is kept, in characters.
+const WORD_CHARS_MAX: usize = 64;
+
+/// Gives a word of another program, such as a kind or a reason, as it may be kept and shown:
+/// without secrets, and not longer than a word is.
+#[must_use]
+pub fn word(text: &str) -> Cow<'_, str> {
+    // A secret that is cut in two would not be known for one.
+    let clean = redact(text);
+    match clean.char_indices().nth(WORD_CHARS_MAX).and_then(|(at, _)| clean.get(..at)) {
+        Some(start) => Cow::Owned(format!("{start}…")),
+        None => clean,
+    }
+}
+
 /// Takes secrets that are known by their very text out as well as those that look like one.
 ///
 /// [`fmt::Debug`] shows how many it knows, never which.
@@ -201,7 +216,7 @@ fn user_info(text: &str, from: usize) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Redactor, redact};
+    use super::{Redactor, redact, word};
 
     fn check(text: &str, expected: &str) {
         assert_eq!(redact(text), expected);
@@ -244,6 +259,14 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn f9_a_word_holds_no_secret_and_is_no_longer_than_a_word() {
+        assert_eq!(word("tool-calls"), "tool-calls");
+        assert_eq!(word("api_key=abcdefgh"), "api_key=[redacted]");
+        let long = "é".repeat(1_000);
+        assert_eq!(word(&long), format!("{}…", "é".repeat(64)));
     }
 
     #[test]

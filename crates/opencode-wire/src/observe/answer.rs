@@ -3,7 +3,7 @@
 use receipts::{
     Answer, AnswerRole, Ending, Failure, Finish, MessageId, ThreadId, Tools, UnixMillis,
 };
-use verbatim::{Text, redact};
+use verbatim::{Text, redact, word};
 
 use super::{calls, is_set, odd::Odd};
 use crate::{
@@ -15,24 +15,22 @@ const ABORTED: &str = "MessageAbortedError";
 
 pub(super) fn answer(id: &MessageId, message: &Message<'_>, odd: &mut Odd) -> Answer {
     let info = &message.info;
-    let completed = info.time.get().and_then(|time| {
-        odd.of("info.time.completed", "milliseconds", &time.completed).copied().map(UnixMillis)
-    });
-    let parent = odd.of("info.parentID", "a message id", &info.parent_id);
-    let parent = parent.and_then(|parent| match MessageId::new(&**parent) {
+    let completed = info.time.get().and_then(|time| time.completed.get()).copied().map(UnixMillis);
+    let parent = info.parent_id.get().and_then(|parent| match MessageId::new(&**parent) {
         Ok(parent) => Some(parent),
         Err(error) => {
             odd.note("info.parentID", error.to_string());
             None
         }
     });
-    let finish = match odd.of("info.finish", "a word", &info.finish) {
-        Some(word) => Some(finish(word)),
+    let finish = match info.finish.get() {
+        Some(reason) => Some(finish(reason)),
         // There was a reason, and it says nothing.
         None => info.finish.odd().map(|_| Finish::Unknown("".into())),
     };
-    let ending = ending(message, odd);
-    let tools = tools(&message.parts, odd);
+    let ending = ending(message);
+    let tools = tools(message);
+    odd.summary(info.summary);
     let calls = calls::calls(
         id,
         message,
@@ -46,36 +44,36 @@ pub(super) fn answer(id: &MessageId, message: &Message<'_>, odd: &mut Odd) -> An
         tools,
         role: if is_summary { AnswerRole::Summary } else { AnswerRole::Answer },
         calls,
-        text: text(&message.parts),
-        provider: word(odd.of("info.providerID", "a word", &info.provider_id)),
-        model: word(odd.of("info.modelID", "a word", &info.model_id)),
-        children: children(&message.parts),
+        text: text(message),
+        provider: name(info.provider_id.get()),
+        model: name(info.model_id.get()),
+        children: children(message),
         parts: u32::try_from(message.parts.len()).unwrap_or(u32::MAX),
         finish,
         ending,
     }
 }
 
-fn word(text: Option<&Text<'_>>) -> Option<Box<str>> {
+fn name(text: Option<&Text<'_>>) -> Option<Box<str>> {
     text.filter(|text| !text.is_empty()).map(|text| Box::from(&**text))
 }
 
 /// Source: the finish reasons of the AI SDK, as 1.18.33 stores them.
-fn finish(word: &str) -> Finish {
-    match word {
+fn finish(reason: &str) -> Finish {
+    match reason {
         "stop" => Finish::Stop,
         "length" => Finish::Length,
         "content-filter" => Finish::ContentFilter,
         "other" => Finish::Other,
         "error" => Finish::Error,
         "tool-calls" => Finish::ToolCalls,
-        unknown => Finish::Unknown(unknown.into()),
+        unknown => Finish::Unknown(word(unknown).into()),
     }
 }
 
-fn ending(message: &Message<'_>, odd: &mut Odd) -> Ending {
+fn ending(message: &Message<'_>) -> Ending {
     let info = &message.info;
-    if let Some(error) = odd.of("info.error", "an object", &info.error) {
+    if let Some(error) = info.error.get() {
         let failure = failure(error);
         return if &*failure.name == ABORTED {
             Ending::Aborted(failure)
@@ -98,22 +96,25 @@ fn failure(error: &ErrorInfo<'_>) -> Failure {
     let data = error.data.get().and_then(|data| data.message.get());
     let message = data.or(error.message.get()).map(|message| redact(message));
     Failure {
-        name: redact(name).into(),
+        name: word(name).into(),
         message: message
             .filter(|message| !message.is_empty())
             .map_or_else(|| "the harness gave no message".into(), Into::into),
     }
 }
 
-fn tool_parts<'m>(parts: &'m [Part<'m>]) -> impl Iterator<Item = (usize, &'m Part<'m>)> {
-    let is_tool = |part: &Part<'_>| part.kind.get().is_some_and(|kind| &**kind == "tool");
-    parts.iter().enumerate().filter(move |(_, part)| is_tool(part))
+fn is(part: &Part<'_>, kind: &str) -> bool {
+    part.kind.get().is_some_and(|found| &**found == kind)
 }
 
-fn tools(parts: &[Part<'_>], odd: &mut Odd) -> Tools {
+fn tool_parts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = &'m Part<'m>> {
+    message.parts().map(|(_, part)| part).filter(|part| is(part, "tool"))
+}
+
+fn tools(message: &Message<'_>) -> Tools {
     let mut tools = Tools::default();
-    for (at, part) in tool_parts(parts) {
-        let state = odd.of(format_args!("parts[{at}].state"), "an object", &part.state);
+    for part in tool_parts(message) {
+        let state = part.state.get();
         let interrupted = state.is_some_and(is_interrupted);
         match state.and_then(|state| state.status.get()).map(|status| &**status) {
             Some("completed") => {
@@ -164,15 +165,14 @@ fn is_aborted_shell(state: &ToolState<'_>) -> bool {
 /// `None` when no step began and nothing was said.
 ///
 /// Parts are in the order of their ids, which a clock step breaks; with one step all text counts.
-fn text(parts: &[Part<'_>]) -> Option<Box<str>> {
-    let is = |part: &Part<'_>, kind| part.kind.get().is_some_and(|found| &**found == kind);
-    let starts = parts.iter().filter(|part| is(part, "step-start")).count();
-    let last = parts.iter().rposition(|part| is(part, "step-start")).filter(|_| starts > 1);
-    let mut texts = parts
-        .iter()
-        .skip(last.unwrap_or(0))
-        .filter(|part| is(part, "text") && !is_set(&part.ignored))
-        .filter_map(|part| part.text.get())
+fn text(message: &Message<'_>) -> Option<Box<str>> {
+    let starts = message.parts().filter(|(_, part)| is(part, "step-start")).count();
+    let last = message.parts().rfind(|(_, part)| is(part, "step-start")).filter(|_| starts > 1);
+    let from = last.map_or(0, |(at, _)| at);
+    let mut texts = message
+        .parts()
+        .filter(|(at, part)| *at >= from && is(part, "text") && !is_set(&part.ignored))
+        .filter_map(|(_, part)| part.text.get())
         .peekable();
     if starts == 0 && texts.peek().is_none() {
         return None;
@@ -180,9 +180,9 @@ fn text(parts: &[Part<'_>]) -> Option<Box<str>> {
     Some(texts.map(|text| &**text).collect::<String>().into())
 }
 
-fn children(parts: &[Part<'_>]) -> Vec<ThreadId> {
-    tool_parts(parts)
-        .filter_map(|(_, part)| part.state.get()?.metadata.get()?.session_id.get())
+fn children(message: &Message<'_>) -> Vec<ThreadId> {
+    tool_parts(message)
+        .filter_map(|part| part.state.get()?.metadata.get()?.session_id.get())
         .filter_map(|id| ThreadId::new(&**id).ok())
         .collect()
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use receipts::{Call, CallKey, CallUsage, Counters, Ending, Finish, MessageId, UnixMillis, Usd};
-use verbatim::RawValue;
+use verbatim::{Found, RawValue};
 
 use super::odd::Odd;
 use crate::message::{Message, Tokens};
@@ -52,7 +52,7 @@ fn keyed(id: &MessageId, at: usize, usage: CallUsage) -> Option<Call> {
 fn stepped(message: &Message<'_>, odd: &mut Odd) -> Vec<CallUsage> {
     let mut calls: Vec<CallUsage> = Vec::new();
     let (mut starts, mut finishes, mut is_open) = (0_usize, 0_usize, false);
-    for (at, part) in message.parts.iter().enumerate() {
+    for (at, part) in message.parts() {
         match part.kind.get().map(|kind| &**kind) {
             Some("step-start") => {
                 starts += 1;
@@ -64,8 +64,8 @@ fn stepped(message: &Message<'_>, odd: &mut Odd) -> Vec<CallUsage> {
             }
             Some("step-finish") => {
                 finishes += 1;
-                let tokens = odd.of(format_args!("parts[{at}].tokens"), "an object", &part.tokens);
-                let usage = counted(tokens, part.cost, format_args!("parts[{at}]"), odd);
+                let at = format_args!("parts[{at}]");
+                let usage = counted(part.tokens.get(), part.cost, at, odd);
                 match calls.last_mut().filter(|_| is_open) {
                     Some(last) => *last = usage,
                     None => calls.push(usage),
@@ -97,7 +97,7 @@ fn unstepped(message: &Message<'_>, context: &Context<'_>, odd: &mut Odd) -> Opt
         CallUsage::Known(_) | CallUsage::Open | CallUsage::Unknown => {}
     }
     let has_tools =
-        message.parts.iter().any(|part| part.kind.get().is_some_and(|kind| &**kind == "tool"));
+        message.parts().any(|(_, part)| part.kind.get().is_some_and(|kind| &**kind == "tool"));
     if has_tools || context.finish.is_some() {
         return None;
     }
@@ -110,8 +110,7 @@ fn unstepped(message: &Message<'_>, context: &Context<'_>, odd: &mut Odd) -> Opt
 }
 
 fn whole_message(message: &Message<'_>, odd: &mut Odd) -> CallUsage {
-    let tokens = odd.of("info.tokens", "an object", &message.info.tokens);
-    counted(tokens, message.info.cost, format_args!("info"), odd)
+    counted(message.info.tokens.get(), message.info.cost, format_args!("info"), odd)
 }
 
 /// Zeros without a total are what OpenCode writes when the provider sent nothing.
@@ -122,15 +121,11 @@ fn counted(
     odd: &mut Odd,
 ) -> CallUsage {
     let Some(tokens) = tokens else { return CallUsage::Unknown };
-    let mut count = |name: &str, field: &verbatim::Field<u64>| {
-        odd.of(format_args!("{path}.tokens.{name}"), "a token count", field).copied()
-    };
-    let input = count("input", &tokens.input);
-    let output = count("output", &tokens.output);
-    let reasoning = count("reasoning", &tokens.reasoning);
+    let (input, output) = (tokens.input.get().copied(), tokens.output.get().copied());
+    let reasoning = tokens.reasoning.get().copied();
     let cache = tokens.cache.get();
-    let cache_read = cache.and_then(|cache| count("cache.read", &cache.read));
-    let cache_write = cache.and_then(|cache| count("cache.write", &cache.write));
+    let cache_read = cache.and_then(|cache| cache.read.get()).copied();
+    let cache_write = cache.and_then(|cache| cache.write.get()).copied();
     let counts = [input, output, reasoning, cache_read, cache_write];
     if tokens.total.get().is_none() && counts.iter().all(|count| count.unwrap_or(0) == 0) {
         return CallUsage::Unknown;
@@ -158,9 +153,12 @@ fn counted(
     })
 }
 
+/// What is no number at all was noted as such already.
 fn money(raw: &RawValue, path: fmt::Arguments<'_>, odd: &mut Odd) -> Option<Usd> {
     let cost = Usd::parse(raw.get());
-    if cost.is_none() {
+    let is_number =
+        matches!(Found::of(raw), Some(Found::Integer | Found::Negative | Found::Fraction));
+    if cost.is_none() && is_number {
         odd.note(
             format_args!("{path}.cost"),
             "expected an amount of money that is not negative".to_owned(),

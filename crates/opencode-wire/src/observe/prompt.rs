@@ -3,19 +3,20 @@
 use receipts::{Author, Clock, Generated, Kind, Prompt};
 
 use super::is_set;
-use crate::part::Part;
+use crate::{message::Message, part::Part};
 
 /// Source: the text that 1.18.33 writes after a command's sub-task.
 const FOLLOW_UP: &str = "Summarize the task tool output above and continue with your task.";
 /// Source: the text that 1.18.33 writes for a shell command.
 const SHELL: &str = "The following tool was executed by the user";
 
-pub(super) fn prompt(parts: &[Part<'_>], clock: Clock) -> Prompt {
-    let (kind, author) = parts.iter().find_map(mark).unwrap_or((Kind::Prompt, Author::Client));
-    let texts = parts.iter().flat_map(|part| [&part.kind, &part.text]);
-    let content = (!parts.is_empty())
+pub(super) fn prompt(message: &Message<'_>, clock: Clock) -> Prompt {
+    let parts = || message.parts().map(|(_, part)| part);
+    let (kind, author) = parts().find_map(mark).unwrap_or((Kind::Prompt, Author::Client));
+    let texts = parts().flat_map(|part| [&part.kind, &part.text]);
+    let content = (!message.parts.is_empty())
         .then(|| verbatim::digest(texts.map(|text| text.get().map_or("", |text| &**text))));
-    let parts = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    let parts = u32::try_from(message.parts.len()).unwrap_or(u32::MAX);
     Prompt { kind, author, content, parts, clock }
 }
 
