@@ -185,6 +185,12 @@ impl OwnServer {
         Config::new(&self.url).credentials(self.credentials.clone())
     }
 
+    /// Gives what it wants.
+    #[must_use]
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
     /// Gives its root, without credentials.
     #[must_use]
     pub fn url(&self) -> &str {

@@ -66,7 +66,8 @@ pub(crate) struct Book {
     touched: BTreeSet<ThreadId>,
     /// The process behind all threads is proven gone, and the ledger does not say so yet.
     is_exited: bool,
-    is_caught_up: bool,
+    /// What is told once all that was taken is durable.
+    then: Option<Told>,
     told: mpsc::Sender<Told>,
 }
 
@@ -87,7 +88,7 @@ impl Book {
             homeless: BTreeMap::new(),
             touched: BTreeSet::new(),
             is_exited: false,
-            is_caught_up: false,
+            then: None,
             told,
         }
     }
@@ -152,7 +153,7 @@ impl Book {
                 }
                 self.homeless.values_mut().for_each(|homeless| homeless.owner = Some(owner));
             }
-            Noted::CaughtUp => self.is_caught_up = true,
+            Noted::CaughtUp => self.then = Some(Told::CaughtUp),
         }
     }
 
@@ -181,9 +182,7 @@ impl Book {
         match first {
             Some(error) => Err(error),
             None => {
-                if std::mem::take(&mut self.is_caught_up) {
-                    self.tell(Told::CaughtUp);
-                }
+                self.then.take().into_iter().for_each(|told| self.tell(told));
                 Ok(())
             }
         }

@@ -194,33 +194,11 @@ impl Pump {
 
     async fn take(&mut self, report: Report) -> Result<(), Unheard> {
         match report {
-            Report::Connected(provider) => {
-                self.show(Told::Live(Report::Connected(provider))).await;
-                // What was known of runs may be that of another process.
-                self.note(Noted::Owners(Owner::Unknown)).await?;
-                self.is_unlisted = true;
-                self.catch_up().await
-            }
-            Report::Disconnected { why } => {
-                self.note(Noted::Owners(Owner::Unknown)).await?;
-                self.show(Told::Live(Report::Disconnected { why })).await;
-                Ok(())
-            }
-            Report::Exited(process) => {
-                self.note(Noted::Owners(Owner::Dead)).await?;
-                self.show(Told::Live(Report::Exited(process))).await;
-                Ok(())
-            }
             Report::Seen { thread, seen } => {
                 if self.introduce(&thread).await? {
                     self.note(Noted::Seen { thread, seen }).await?;
                 }
                 Ok(())
-            }
-            Report::Missed { thread, why } => {
-                self.unread.insert(thread.clone());
-                self.show(Told::Live(Report::Missed { thread, why })).await;
-                self.catch_up().await
             }
             Report::Owner { thread, owner } => {
                 if self.introduce(&thread).await? {
@@ -232,6 +210,10 @@ impl Pump {
                 self.introduced.insert(info.thread.clone(), info.parent.clone());
                 self.note(Noted::Thread(info)).await
             }
+            report @ (Report::Connected(_)
+            | Report::Disconnected { .. }
+            | Report::Exited(_)
+            | Report::Missed { .. }) => self.break_of_stream(report).await,
             report @ (Report::ThreadDeleted(_)
             | Report::Text { .. }
             | Report::ToolStarted { .. }
@@ -243,6 +225,26 @@ impl Pump {
                 Ok(())
             }
         }
+    }
+
+    /// Forgets what is no longer known, and reads back what was not told.
+    async fn break_of_stream(&mut self, report: Report) -> Result<(), Unheard> {
+        let owners = match &report {
+            Report::Missed { thread, .. } => {
+                self.unread.insert(thread.clone());
+                None
+            }
+            Report::Exited(_) => Some(Owner::Dead),
+            // What was known of runs may be that of another process.
+            _ => Some(Owner::Unknown),
+        };
+        if let Some(owner) = owners {
+            self.note(Noted::Owners(owner)).await?;
+        }
+        self.is_unlisted |= matches!(report, Report::Connected(_));
+        let is_to_be_read = matches!(report, Report::Connected(_) | Report::Missed { .. });
+        self.show(Told::Live(report)).await;
+        if is_to_be_read { self.catch_up().await } else { Ok(()) }
     }
 
     /// Makes a thread and those that started it known to the book; `false` when that failed, and
@@ -275,46 +277,56 @@ impl Pump {
 
     /// Reads back all that is to be read; what fails stays to be read.
     async fn catch_up(&mut self) -> Result<(), Unheard> {
-        if self.is_unlisted {
-            match self.list().await {
-                Ok(infos) => {
-                    self.is_unlisted = false;
-                    for info in infos {
-                        self.unread.insert(info.thread.clone());
-                        self.introduced.insert(info.thread.clone(), info.parent.clone());
-                        self.note(Noted::Thread(info)).await?;
-                    }
-                }
-                Err(error) => {
-                    self.show(Told::Unread { thread: None, error }).await;
-                    return Ok(());
-                }
-            }
+        if self.is_unlisted && !self.listed().await? {
+            return Ok(());
         }
         for thread in std::mem::take(&mut self.unread) {
-            if !self.introduce(&thread).await? {
-                continue;
-            }
-            match self.read_back(&thread).await {
-                Ok(seen) => {
-                    if may_go_on(&seen) {
-                        self.unjudged.insert(thread.clone());
-                    }
-                    self.note(Noted::Seen { thread, seen }).await?;
-                }
-                // Deleted since; the ledger keeps what it has (rule F11).
-                Err(BacklogError::Reach(ReachError::NotFound { .. })) => {}
-                Err(BacklogError::Reach(error)) => {
-                    self.unread.insert(thread.clone());
-                    self.show(Told::Unread { thread: Some(thread), error }).await;
-                }
-                Err(BacklogError::Store(error)) => {
-                    self.unread.insert(thread);
-                    self.show(Told::Unrecorded(error.into())).await;
-                }
+            if self.introduce(&thread).await? {
+                self.read(thread).await?;
             }
         }
         if self.unread.is_empty() { self.note(Noted::CaughtUp).await } else { Ok(()) }
+    }
+
+    /// Reads the list of threads; `false` when that failed.
+    async fn listed(&mut self) -> Result<bool, Unheard> {
+        let infos = match self.list().await {
+            Ok(infos) => infos,
+            Err(error) => {
+                self.show(Told::Unread { thread: None, error }).await;
+                return Ok(false);
+            }
+        };
+        self.is_unlisted = false;
+        for info in infos {
+            self.unread.insert(info.thread.clone());
+            self.introduced.insert(info.thread.clone(), info.parent.clone());
+            self.note(Noted::Thread(info)).await?;
+        }
+        Ok(true)
+    }
+
+    /// Reads a history back and notes it.
+    async fn read(&mut self, thread: ThreadId) -> Result<(), Unheard> {
+        match self.read_back(&thread).await {
+            Ok(seen) => {
+                if may_go_on(&seen) {
+                    self.unjudged.insert(thread.clone());
+                }
+                self.note(Noted::Seen { thread, seen }).await?;
+            }
+            // Deleted since; the ledger keeps what it has (rule F11).
+            Err(BacklogError::Reach(ReachError::NotFound { .. })) => {}
+            Err(BacklogError::Reach(error)) => {
+                self.unread.insert(thread.clone());
+                self.show(Told::Unread { thread: Some(thread), error }).await;
+            }
+            Err(BacklogError::Store(error)) => {
+                self.unread.insert(thread);
+                self.show(Told::Unrecorded(error.into())).await;
+            }
+        }
+        Ok(())
     }
 
     /// Lists the threads that are followed.

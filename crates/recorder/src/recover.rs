@@ -88,12 +88,13 @@ impl Recorder {
         belief: Belief,
     ) -> Result<(Owner, usize), DriveError> {
         let is_dead = belief == Belief::OwnerIsDead || is_proven_dead(session.driver.as_ref());
+        let known = if is_dead { Owner::Dead } else { Owner::Unknown };
         let mut appended = 0;
         let mut threads = vec![root.clone()];
         let mut at = 0;
         let mut root_owner = Owner::Unknown;
         while let Some(thread) = threads.get(at).cloned() {
-            let (owner, seen) = self.read(session.id(), &thread, is_dead).await?;
+            let (owner, seen) = self.read(session.id(), &thread, known).await?;
             if at == 0 {
                 root_owner = owner;
             }
@@ -119,12 +120,12 @@ impl Recorder {
         &self,
         session: &SessionId,
         thread: &ThreadId,
-        is_dead: bool,
+        known: Owner,
     ) -> Result<(Owner, Vec<Seen>), DriveError> {
         let place = (Some(session), thread);
         let mut seen = read_back(&**self.harness(), self.writer(), place, Depth::All).await?;
-        if is_dead {
-            return Ok((Owner::Dead, seen));
+        if known == Owner::Dead {
+            return Ok((known, seen));
         }
         // Idle holds for what is read after it was told, if nothing was written meanwhile.
         for _ in 0..LOOKS {
@@ -135,8 +136,8 @@ impl Recorder {
                 Err(error) => return Err(error.into()),
             };
             let end = self.harness().read_page(thread, None).await?.seen;
-            let tail = &seen[seen.len().saturating_sub(2 * end.len())..];
-            let is_still = end.iter().all(|message| tail.contains(message));
+            let tail: Vec<&Seen> = seen.iter().rev().take(2 * end.len()).collect();
+            let is_still = end.iter().all(|message| tail.contains(&message));
             if is_still {
                 return Ok((owner, seen));
             }

@@ -303,7 +303,14 @@ fn is_refusal(error: &StoreError) -> bool {
     match error {
         StoreError::TooLarge { .. } | StoreError::Conflict { .. } => true,
         StoreError::Refused { why } => !matches!(why, Refusal::UnknownEvidence),
-        _ => false,
+        StoreError::Stale { .. }
+        | StoreError::NotFound { .. }
+        | StoreError::Unavailable { .. }
+        | StoreError::OutcomeUnknown { .. }
+        | StoreError::Corrupt { .. }
+        | StoreError::TooNew { .. }
+        | StoreError::Foreign { .. }
+        | _ => false,
     }
 }
 
