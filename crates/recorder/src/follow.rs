@@ -210,10 +210,20 @@ impl Pump {
                 self.introduced.insert(info.thread.clone(), info.parent.clone());
                 self.note(Noted::Thread(info)).await
             }
-            report @ (Report::Connected(_)
-            | Report::Disconnected { .. }
-            | Report::Exited(_)
-            | Report::Missed { .. }) => self.break_of_stream(report).await,
+            Report::Missed { thread, why } => {
+                self.unread.insert(thread.clone());
+                self.show(Told::Live(Report::Missed { thread, why })).await;
+                self.catch_up().await
+            }
+            Report::Connected(provider) => {
+                // What was known of runs may be that of another process.
+                self.note(Noted::Owners(Owner::Unknown)).await?;
+                self.show(Told::Live(Report::Connected(provider))).await;
+                self.is_unlisted = true;
+                self.catch_up().await
+            }
+            report @ Report::Disconnected { .. } => self.ended(report, Owner::Unknown).await,
+            report @ Report::Exited(_) => self.ended(report, Owner::Dead).await,
             report @ (Report::ThreadDeleted(_)
             | Report::Text { .. }
             | Report::ToolStarted { .. }
@@ -227,24 +237,11 @@ impl Pump {
         }
     }
 
-    /// Forgets what is no longer known, and reads back what was not told.
-    async fn break_of_stream(&mut self, report: Report) -> Result<(), Unheard> {
-        let owners = match &report {
-            Report::Missed { thread, .. } => {
-                self.unread.insert(thread.clone());
-                None
-            }
-            Report::Exited(_) => Some(Owner::Dead),
-            // What was known of runs may be that of another process.
-            _ => Some(Owner::Unknown),
-        };
-        if let Some(owner) = owners {
-            self.note(Noted::Owners(owner)).await?;
-        }
-        self.is_unlisted |= matches!(report, Report::Connected(_));
-        let is_to_be_read = matches!(report, Report::Connected(_) | Report::Missed { .. });
+    /// Notes what is known of all runs, now that the stream or the process has ended.
+    async fn ended(&mut self, report: Report, owner: Owner) -> Result<(), Unheard> {
+        self.note(Noted::Owners(owner)).await?;
         self.show(Told::Live(report)).await;
-        if is_to_be_read { self.catch_up().await } else { Ok(()) }
+        Ok(())
     }
 
     /// Makes a thread and those that started it known to the book; `false` when that failed, and
