@@ -30,6 +30,10 @@ pub trait Reports: fmt::Debug + Send {
     /// The queue behind it has a bound: a receiver that is slow slows the subscription down and
     /// loses nothing. `None` once the harness was closed. Cancelling the future loses no report.
     async fn next(&mut self) -> Option<Report>;
+
+    /// Wishes for a [`Report::Owner`] of a thread, as soon as it is sure; for a thread whose history
+    /// was read and in which nothing seems to happen.
+    async fn settle(&mut self, thread: &ThreadId);
 }
 
 /// An agent that is reached.

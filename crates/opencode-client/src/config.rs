@@ -25,6 +25,12 @@ impl Credentials {
         Self { user: user.into(), password: password.into() }
     }
 
+    /// Gives user name and password, for another process of the same user.
+    #[must_use]
+    pub fn reveal(&self) -> (&str, &str) {
+        (&self.user, &self.password)
+    }
+
     /// Gives the pair as it is encoded for basic authentication.
     pub(crate) fn pair(&self) -> String {
         format!("{}:{}", self.user, self.password)

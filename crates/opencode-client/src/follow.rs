@@ -24,6 +24,8 @@ use self::{
 };
 use crate::{server::Server, settle::Look};
 
+/// How many wishes wait while something is read.
+const WISHES: usize = 16;
 /// How many events wait while something is read; more are left in the connection.
 const FRAMES: usize = 256;
 
@@ -31,6 +33,7 @@ const FRAMES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Subscription {
     reports: mpsc::Receiver<Report>,
+    wishes: mpsc::Sender<ThreadId>,
     tasks: [JoinHandle<()>; 2],
 }
 
@@ -45,9 +48,10 @@ impl Subscription {
             Scope::Thread(root) => Some(descendants(&server, root).await?),
         };
         let state = State::new(scope, server.http.limits.part_interval);
-        let worker = Worker { server, state, frames, sender };
+        let (wishes, wished) = mpsc::channel(WISHES);
+        let worker = Worker { server, state, frames, wished, sender };
         let tasks = [tokio::spawn(stream.run(frame_sender)), tokio::spawn(worker.run())];
-        Ok(Self { reports, tasks })
+        Ok(Self { reports, wishes, tasks })
     }
 }
 
@@ -70,6 +74,11 @@ impl Reports for Subscription {
     async fn next(&mut self) -> Option<Report> {
         self.reports.recv().await
     }
+
+    async fn settle(&mut self, thread: &ThreadId) {
+        // A worker that is gone has told that the harness was closed.
+        let _gone = self.wishes.send(thread.clone()).await;
+    }
 }
 
 impl Drop for Subscription {
@@ -85,6 +94,7 @@ struct Worker {
     server: Arc<Server>,
     state: State,
     frames: mpsc::Receiver<Frame>,
+    wished: mpsc::Receiver<ThreadId>,
     sender: mpsc::Sender<Report>,
 }
 
@@ -98,6 +108,9 @@ impl Worker {
         while let Ok(frame) = self.frames.try_recv() {
             self.take(frame).await?;
         }
+        while let Ok(thread) = self.wished.try_recv() {
+            self.state.rest(thread, Instant::now());
+        }
         if let Some(job) = self.state.job(Instant::now()) {
             self.work(job).await?;
             return Ok(true);
@@ -108,6 +121,7 @@ impl Worker {
                 Some(frame) => self.take(frame).await?,
                 None => return Ok(false),
             },
+            Some(thread) = self.wished.recv() => self.state.rest(thread, Instant::now()),
             () = wait(wake_at) => {}
         }
         Ok(true)

@@ -3,6 +3,9 @@
 //! Source: `opencode serve` of 1.18.33 says `opencode server listening on URL` on standard output
 //! once it is ready, and takes its password from the environment. Port 0 would mean 4096 to it, so
 //! that the port is chosen here. SIGTERM ends it like SIGKILL: it cleans nothing up.
+//!
+//! It must not outlive us, however we end: nobody else knows its password. A shell in its process
+//! group reads from a pipe of ours, and kills the group when the pipe breaks.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +21,7 @@ use harness::{Place, ProcessIdentity, ReachError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, BufReader},
-    process::{Child, Command},
+    process::{Child, ChildStdin, Command},
     sync::oneshot,
     time::timeout,
 };
@@ -40,6 +43,14 @@ const USER: &str = "OPENCODE_SERVER_USERNAME";
 const LINES: usize = 20;
 /// How many ports are tried: another program may take a free one first.
 const PORTS: u32 = 3;
+
+/// Becomes the server, which keeps its process id, beside a watcher of our pipe. The watcher writes
+/// nothing, so that the output of the server ends with the server.
+const SCRIPT: &str =
+    "exec 3<&0; (cat <&3; kill -KILL 0) >/dev/null 2>&1 & exec \"$@\" </dev/null 3<&-";
+/// The exit codes of a shell that cannot start a program.
+const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -90,16 +101,17 @@ pub enum ServeError {
     },
 }
 
-/// A server that we started, in a process group of its own; dropping it kills the group.
+/// A server that we started, in a process group of its own; dropping it kills the group, and so
+/// does the end of this process.
 #[derive(Debug)]
 pub struct OwnServer {
     child: Child,
+    /// The pipe that must not break.
+    _leash: Option<ChildStdin>,
     pid: u32,
     identity: Option<ProcessIdentity>,
     url: String,
     credentials: Credentials,
-    /// Set when the server is to outlive this value.
-    is_detached: bool,
 }
 
 /// The last lines that a server wrote.
@@ -140,17 +152,23 @@ impl OwnServer {
         tokio::spawn(listen(errors, Arc::clone(&said), None));
         let pid = child.id().expect("a child that was not waited for has an id");
         let mut server = Self {
+            _leash: child.stdin.take(),
             child,
             pid,
             identity: ProcessIdentity::of(pid),
             url: format!("http://{}:{port}", Ipv4Addr::LOCALHOST),
             credentials: Credentials::password(&password),
-            is_detached: false,
         };
         let how = match timeout(serve.ready_within, is_ready).await {
             Ok(Ok(())) => return Ok(server),
             Ok(Err(_)) => match server.child.wait().await {
-                Ok(status) => status.to_string(),
+                Ok(status) => match status.code() {
+                    Some(NOT_FOUND) => return Err(failed(io::ErrorKind::NotFound.into())),
+                    Some(NOT_EXECUTABLE) => {
+                        return Err(failed(io::ErrorKind::PermissionDenied.into()));
+                    }
+                    Some(_) | None => status.to_string(),
+                },
                 Err(error) => error.to_string(),
             },
             Err(_) => format!("not within {} s", serve.ready_within.as_secs()),
@@ -165,6 +183,12 @@ impl OwnServer {
     #[must_use]
     pub fn config(&self) -> Config {
         Config::new(&self.url).credentials(self.credentials.clone())
+    }
+
+    /// Gives what it wants.
+    #[must_use]
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// Gives its root, without credentials.
@@ -202,11 +226,6 @@ impl OwnServer {
         self.ended().await
     }
 
-    /// Lets it live on without us.
-    pub fn detach(mut self) {
-        self.is_detached = true;
-    }
-
     fn kill(&mut self) {
         // A child that was reaped has given its id back, and the id may be another's by now.
         if !matches!(self.child.try_wait(), Ok(None)) {
@@ -221,15 +240,15 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        if !self.is_detached {
-            self.kill();
-        }
+        self.kill();
     }
 }
 
 fn command(serve: &Serve, port: u16, password: &str) -> Command {
-    let mut command = Command::new(&serve.program);
+    let mut command = Command::new("/bin/sh");
     command
+        .args(["-c", SCRIPT, "turnbook"])
+        .arg(&serve.program)
         .args(["serve", "--hostname", &Ipv4Addr::LOCALHOST.to_string()])
         .args(["--port", &port.to_string()])
         .current_dir(&serve.directory)
@@ -237,7 +256,7 @@ fn command(serve: &Serve, port: u16, password: &str) -> Command {
         .envs(serve.environment.iter().map(|(name, value)| (name, value)))
         .env(PASSWORD, password)
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command

@@ -1,15 +1,21 @@
 //! How does an observation become durable, and who hears of it? (rules L6, L8, L10 and F12)
 
-use std::sync::Arc;
-
-use receipts::{
-    Completion, Fact, FactBody, Failure, MessageId, Observation, SessionId, Status, Thread,
-    ThreadId, TurnId, UnixMillis,
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
 };
-use store::{Access as _, Batch, Ledger, Recorded, Reply, Store, StoreError};
+
+use harness::{Evidence, Seen};
+use receipts::{
+    Author, Body, Completion, ExecId, Fact, FactBody, Failure, Lineage, Message, MessageId,
+    Observation, Owner, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
+};
+use store::{Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer};
 
 /// How many settled turns stay in memory, so that a late sighting of them is still folded.
 const SETTLED_TURNS_KEPT: usize = 64;
+/// How many prompts are remembered as looked up, and how many wait with their own words.
+const PROMPTS_REMEMBERED: usize = 1024;
 
 /// Says what could not be recorded; nothing of it is lost (see [`ThreadRecorder::record`]).
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +25,7 @@ pub struct RecordError {
     pub session: SessionId,
     /// The thread.
     pub thread: ThreadId,
-    /// How many facts wait.
+    /// How many facts wait, or were given up when they are refused.
     pub facts: usize,
     /// Why; its variant says what to do.
     pub source: StoreError,
@@ -52,8 +58,8 @@ pub enum LiveEvent {
 /// What one call of [`ThreadRecorder::record`] did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// How many facts were new to the store.
-    pub appended: usize,
+    /// The facts that were new to the store, in the order in which they were appended.
+    pub appended: Vec<Fact>,
     /// What happened to requests of our own, in the harness's order.
     pub events: Vec<LiveEvent>,
 }
@@ -61,122 +67,301 @@ pub struct Recording {
 /// The recorder of one thread of one session.
 ///
 /// Recording is unfenced (rule L6): any number of recorders may follow one thread, and the store
-/// keeps each fact once.
+/// keeps each fact once. Its calls block on the store: run it on a thread that may.
 #[derive(Debug)]
 pub struct ThreadRecorder {
-    store: Arc<dyn Store>,
+    writer: Writer,
     session: SessionId,
-    thread: Thread,
-    /// Facts that the store has not confirmed.
-    pending: Vec<Fact>,
+    fold: Thread,
+    /// Whose requests are announced.
+    exec: Option<ExecId>,
+    /// Facts that the store has not confirmed, each with what it was read from.
+    pending: Vec<(Fact, Option<Evidence>)>,
+    /// The words of messages that no fact named yet.
+    answers: BTreeMap<MessageId, Evidence>,
+    prompts: VecDeque<(MessageId, Evidence)>,
+    /// Requests of which the ledger was asked, and of which it is to be asked.
+    looked_up: BTreeSet<MessageId>,
+    unlooked: BTreeSet<MessageId>,
 }
 
 impl ThreadRecorder {
-    /// Starts to record a thread of a session, which must exist.
+    /// Starts to record a thread of a session, which must exist when something is recorded.
     ///
-    /// What was sent with the wish for no answer is read from the stored intents.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`], as the reads of [`Ledger`].
-    pub fn open(
-        store: Arc<dyn Store>,
-        session: SessionId,
-        thread: ThreadId,
-    ) -> Result<Self, StoreError> {
-        let silent = store.view(|ledger| silent_requests(ledger, &session, &thread))?;
-        let mut fold = Thread::new(thread);
-        for request in silent {
-            fold.observe(Observation::NoReply(request));
+    /// The requests of `exec` are announced, others are recorded only.
+    #[must_use]
+    pub fn new(writer: Writer, session: SessionId, thread: ThreadId, exec: Option<ExecId>) -> Self {
+        Self {
+            writer,
+            session,
+            fold: Thread::new(thread),
+            exec,
+            pending: Vec::new(),
+            answers: BTreeMap::new(),
+            prompts: VecDeque::new(),
+            looked_up: BTreeSet::new(),
+            unlooked: BTreeSet::new(),
         }
-        Ok(Self { store, session, thread: fold, pending: Vec::new() })
     }
 
     /// Gives the fold of the thread, to read receipts from.
     #[must_use]
     pub fn fold(&self) -> &Thread {
-        &self.thread
+        &self.fold
     }
 
-    /// Takes an observation; nothing is recorded before [`Self::record`].
-    pub fn observe(&mut self, observation: Observation) {
-        self.thread.observe(observation);
+    /// Gives the session.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Takes what was seen; nothing is recorded before [`Self::record`].
+    ///
+    /// That a thread is idle holds until something else is seen in it: it is observed after the
+    /// messages that it is true of.
+    pub fn observe(&mut self, seen: Seen) {
+        // Idle was true of what was seen before; a run may have begun with this.
+        if matches!(seen.observation, Observation::Message(_)) && self.fold.owner() == Owner::Idle {
+            self.fold.observe(Observation::Owner(Owner::Unknown));
+        }
+        if let Observation::Message(message) = &seen.observation {
+            if is_request(message) && !self.looked_up.contains(&message.id) {
+                self.unlooked.insert(message.id.clone());
+            }
+            if let Some(evidence) = seen.evidence {
+                self.keep(message, evidence);
+            }
+        }
+        self.fold.observe(seen.observation);
+    }
+
+    /// Asks the ledger which of the new requests were sent without asking for an answer.
+    fn look_up(&mut self) -> Result<(), StoreError> {
+        if self.unlooked.is_empty() {
+            return Ok(());
+        }
+        let (session, thread, unlooked) = (&self.session, self.fold.id(), &self.unlooked);
+        let silent = self.writer.view(|ledger| {
+            let mut silent = Vec::new();
+            for message in unlooked {
+                let turn = TurnId::from(message);
+                let intent = ledger.intent_of_turn(session, thread, &turn)?;
+                if intent.is_some_and(|intent| intent.reply == Reply::NotAsked) {
+                    silent.push(message.clone());
+                }
+            }
+            Ok(silent)
+        })?;
+        for message in silent {
+            self.fold.observe(Observation::NoReply(message));
+        }
+        if self.looked_up.len() >= PROMPTS_REMEMBERED {
+            self.looked_up.clear();
+        }
+        self.looked_up.append(&mut self.unlooked);
+        Ok(())
+    }
+
+    /// Remembers the words of a message that will not change any more, until a fact names it.
+    fn keep(&mut self, message: &Message, evidence: Evidence) {
+        if evidence.as_str().len() as u64 > EVIDENCE_BYTES_MAX {
+            return;
+        }
+        match &message.body {
+            Body::Answer(answer) if answer.completed.is_some() => {
+                self.answers.insert(message.id.clone(), evidence);
+            }
+            Body::Prompt(_) => {
+                self.prompts.retain(|(id, _)| *id != message.id);
+                self.prompts.push_back((message.id.clone(), evidence));
+                if self.prompts.len() > SETTLED_TURNS_KEPT {
+                    self.prompts.pop_front();
+                }
+            }
+            Body::Answer(_) | Body::Unknown => {}
+        }
     }
 
     /// Appends all that became known, in one transaction, and then tells what happened.
     ///
     /// # Errors
     ///
-    /// [`RecordError`]: nothing was announced, and the facts are kept for the next call, which
-    /// may be made at once or after more observations. When the outcome is unknown the next call
-    /// finds out: facts that are stored already are not stored again, and the events that belong
-    /// to them are told then.
+    /// [`RecordError`]: nothing was announced. When the store refuses a fact for good, the facts of
+    /// its turn are given up and those of all other turns are recorded by the next call (rule L9).
+    /// Else the facts are kept for the next call, which may be made at once or after more
+    /// observations. When the outcome is unknown the next call finds out: facts that are stored
+    /// already are not stored again, and the events that belong to them are told then.
     pub fn record(&mut self, now: UnixMillis) -> Result<Recording, RecordError> {
-        let unconfirmed = self.pending.len();
-        self.pending.extend(self.thread.take_facts());
+        self.look_up().map_err(|source| self.error(0, source))?;
+        let facts = self.fold.take_facts();
+        self.pending.extend(facts.into_iter().map(|fact| {
+            let evidence = evidence_of(&fact, &mut self.answers, &mut self.prompts);
+            (fact, evidence)
+        }));
+        // What no fact named now belongs to turns that the ledger holds already.
+        self.answers.clear();
         if self.pending.is_empty() {
             return Ok(Recording::default());
         }
-        let (session, thread) = (&self.session, self.thread.id());
-        let facts = &self.pending;
-        let appended = self.store.update(|ledger| {
-            let batch = Batch { session, thread, facts, evidence: None, at: now };
-            let recorded = ledger.append(&batch)?;
-            // Only now, with its admission stored, is a turn known to be ours.
-            let mut ours = Vec::with_capacity(facts.len());
-            for fact in facts {
-                ours.push(ledger.intent_of_turn(session, thread, &fact.turn)?.is_some());
+        let facts: Arc<[(Fact, Option<Evidence>)]> = std::mem::take(&mut self.pending).into();
+        match self.append(&facts, now) {
+            Ok(recording) => {
+                self.fold.forget_settled(SETTLED_TURNS_KEPT);
+                Ok(recording)
             }
-            Ok((recorded, ours))
-        });
-        let (recorded, ours) = appended.map_err(|source| RecordError {
-            session: session.clone(),
-            thread: thread.clone(),
-            facts: facts.len(),
-            source,
+            Err(source) => {
+                self.pending = facts.to_vec();
+                if is_refusal(&source) {
+                    self.give_up_refused(now);
+                }
+                Err(self.error(facts.len(), source))
+            }
+        }
+    }
+
+    fn error(&self, facts: usize, source: StoreError) -> RecordError {
+        let (session, thread) = (self.session.clone(), self.fold.id().clone());
+        RecordError { session, thread, facts, source }
+    }
+
+    fn append(
+        &self,
+        facts: &Arc<[(Fact, Option<Evidence>)]>,
+        now: UnixMillis,
+    ) -> Result<Recording, StoreError> {
+        let (session, thread) = (self.session.clone(), self.fold.id().clone());
+        let exec = self.exec.clone();
+        let shared = Arc::clone(facts);
+        let stored = self.writer.update(move |ledger| {
+            let mut stored = Vec::with_capacity(shared.len());
+            for (fact, evidence) in &*shared {
+                stored.push(append_one(ledger, (&session, &thread), (fact, evidence), now)?);
+            }
+            // Only now, with its admission stored, is a turn known to be ours.
+            let mut ours = BTreeMap::new();
+            for (fact, _) in &*shared {
+                if exec.is_some() && !ours.contains_key(&fact.turn) {
+                    let intent = ledger.intent_of_turn(&session, &thread, &fact.turn)?;
+                    let is_ours = intent.map(|intent| intent.origin.exec) == exec;
+                    ours.insert(fact.turn.clone(), is_ours);
+                }
+            }
+            Ok((stored, ours))
         })?;
+        let (stored, ours) = stored;
         let mut recording = Recording::default();
-        for (at, fact) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            let is_new = matches!(recorded.get(at), Some(Recorded::Appended(_)));
-            recording.appended += usize::from(is_new);
-            // A fact whose append failed before may have been stored by that very attempt.
-            let is_untold = is_new || at < unconfirmed;
-            if is_untold && ours.get(at).copied().unwrap_or(false) {
+        for ((fact, _), recorded) in facts.iter().zip(stored) {
+            // Another recorder may have been faster; the fold gives each fact out once.
+            if ours.get(&fact.turn) == Some(&true) && !is_contradiction(recorded) {
                 announce(fact, &mut recording.events);
             }
+            if matches!(recorded, Recorded::Appended(_)) {
+                recording.appended.push(fact.clone());
+            }
         }
-        self.thread.forget_settled(SETTLED_TURNS_KEPT);
         Ok(recording)
     }
-}
 
-fn silent_requests(
-    ledger: &dyn Ledger,
-    session: &SessionId,
-    thread: &ThreadId,
-) -> Result<Vec<MessageId>, StoreError> {
-    let open = ledger.open_intents(session)?;
-    let mut turns: Vec<TurnId> = ledger.turns(session)?.into_iter().map(|turn| turn.turn).collect();
-    turns.extend(open.into_iter().filter_map(|intent| intent.turn));
-    let mut silent = Vec::new();
-    for turn in turns {
-        let intent = ledger.intent_of_turn(session, thread, &turn)?;
-        if intent.is_some_and(|intent| intent.reply == Reply::NotAsked) {
-            silent.push(MessageId::from(&turn));
+    /// Finds the turns whose facts the store refuses, and keeps those of the others (rule L9).
+    fn give_up_refused(&mut self, now: UnixMillis) {
+        let mut by_turn: BTreeMap<TurnId, Vec<(Fact, Option<Evidence>)>> = BTreeMap::new();
+        for entry in std::mem::take(&mut self.pending) {
+            by_turn.entry(entry.0.turn.clone()).or_default().push(entry);
+        }
+        for (turn, facts) in by_turn {
+            let (session, thread) = (self.session.clone(), self.fold.id().clone());
+            let shared: Arc<[_]> = facts.clone().into();
+            let tried = self.writer.update(move |ledger| {
+                for (fact, evidence) in &*shared {
+                    let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
+                }
+                Ok(())
+            });
+            match tried {
+                Err(error) if is_refusal(&error) => {
+                    tracing::warn!(%turn, facts = facts.len(), %error, "a turn is not recorded");
+                }
+                // Stored or not, they are told with the next call, which stores nothing twice.
+                Ok(()) | Err(_) => self.pending.extend(facts),
+            }
         }
     }
-    Ok(silent)
 }
 
-fn announce(fact: Fact, events: &mut Vec<LiveEvent>) {
-    let turn = fact.turn;
-    match fact.body {
+fn is_request(message: &Message) -> bool {
+    let is_own = message.lineage == Lineage::Own;
+    is_own && matches!(&message.body, Body::Prompt(prompt) if prompt.author == Author::Client)
+}
+
+fn is_contradiction(recorded: Recorded) -> bool {
+    matches!(recorded, Recorded::Contradicted { .. })
+}
+
+/// Tells whether the same again will be refused again.
+fn is_refusal(error: &StoreError) -> bool {
+    match error {
+        StoreError::TooLarge { .. } | StoreError::Conflict { .. } => true,
+        StoreError::Refused { why } => !matches!(why, Refusal::UnknownEvidence),
+        StoreError::Stale { .. }
+        | StoreError::NotFound { .. }
+        | StoreError::Unavailable { .. }
+        | StoreError::OutcomeUnknown { .. }
+        | StoreError::Corrupt { .. }
+        | StoreError::TooNew { .. }
+        | StoreError::Foreign { .. }
+        | _ => false,
+    }
+}
+
+fn append_one(
+    ledger: &mut dyn LedgerWrite,
+    (session, thread): (&SessionId, &ThreadId),
+    (fact, evidence): (&Fact, &Option<Evidence>),
+    at: UnixMillis,
+) -> Result<Recorded, StoreError> {
+    let evidence = match evidence {
+        Some(evidence) => Some(ledger.put_evidence(evidence.as_str().as_bytes(), at)?),
+        None => None,
+    };
+    let facts = std::slice::from_ref(fact);
+    let recorded = ledger.append(&Batch { session, thread, facts, evidence, at })?;
+    recorded.into_iter().next().ok_or_else(|| StoreError::not_found("fact", &fact.turn))
+}
+
+/// Takes the words that a fact was read from: each message's are kept with the first fact that
+/// names it, and a prompt's with the end of its turn, since harnesses rewrite prompts until then.
+fn evidence_of(
+    fact: &Fact,
+    answers: &mut BTreeMap<MessageId, Evidence>,
+    prompts: &mut VecDeque<(MessageId, Evidence)>,
+) -> Option<Evidence> {
+    match &fact.body {
+        FactBody::Call { message, .. } => answers.remove(message),
+        FactBody::Completed(completion) => {
+            let answer = completion.message.as_ref().and_then(|message| answers.remove(message));
+            answer.or_else(|| {
+                let at = prompts.iter().position(|(id, _)| *id == MessageId::from(&fact.turn))?;
+                prompts.remove(at).map(|(_, evidence)| evidence)
+            })
+        }
+        FactBody::Admitted { .. }
+        | FactBody::Started { .. }
+        | FactBody::Child { .. }
+        | FactBody::Generated { .. }
+        | FactBody::Gap(_) => None,
+    }
+}
+
+fn announce(fact: &Fact, events: &mut Vec<LiveEvent>) {
+    let turn = fact.turn.clone();
+    match &fact.body {
         FactBody::Started { .. } => events.push(LiveEvent::TurnStarted { turn }),
         FactBody::Completed(Completion { status, failure, .. }) => {
-            if status != Status::Completed {
-                events.push(LiveEvent::Error { turn: turn.clone(), failure });
+            if *status != Status::Completed {
+                events.push(LiveEvent::Error { turn: turn.clone(), failure: failure.clone() });
             }
-            events.push(LiveEvent::TurnCompleted { turn, status });
+            events.push(LiveEvent::TurnCompleted { turn, status: *status });
         }
         FactBody::Admitted { .. }
         | FactBody::Call { .. }

@@ -14,6 +14,8 @@ use verbatim::{Redactor, digest};
 use crate::server::Server;
 
 /// How much is remembered of messages and parts; beyond it all is forgotten, and some things are
+/// How long after a message changed a run that would be told is waited for.
+const QUIET: Duration = Duration::from_millis(500);
 /// told once more than needed.
 const REMEMBERED_MAX: usize = 4096;
 
@@ -116,6 +118,11 @@ impl State {
                 vec![Report::ThreadDeleted(thread)]
             }
             Event::Message { thread, message, info } => {
+                // A prompt may be stored that nobody will ever run: nothing else would tell.
+                let is_quiet = self.owners.get(&thread) != Some(&Owner::Busy);
+                if is_quiet && !self.resting.contains_key(&thread) {
+                    self.rest(thread.clone(), now + QUIET);
+                }
                 self.dirty((thread, message), now, Some(info));
                 Vec::new()
             }
@@ -233,7 +240,8 @@ impl State {
         }
     }
 
-    fn rest(&mut self, thread: ThreadId, now: Instant) {
+    /// Looks at the run of a thread from a point in time on, until it is sure.
+    pub(super) fn rest(&mut self, thread: ThreadId, now: Instant) {
         self.resting.insert(thread, Resting { due: now, digest: None });
     }
 

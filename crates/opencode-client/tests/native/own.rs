@@ -78,3 +78,36 @@ async fn a_program_that_does_not_get_ready_is_told_with_its_words() {
     let error = OwnServer::start(&serve("false")).await.unwrap_err();
     assert_eq!(error.to_string(), "false did not get ready (exit status: 1); it said: ");
 }
+
+/// How a program that starts a server of its own may be killed without a word.
+#[tokio::test]
+async fn an_own_server_does_not_outlive_whoever_started_it() {
+    const STARTER: &str = "TURNBOOK_TEST_STARTER";
+    let model = Model::start().unwrap();
+    let home = home(&model);
+    if std::env::var_os(STARTER).is_some() {
+        let server = OwnServer::start(&serve(&home, &agents::opencode().unwrap().path)).await;
+        println!("started {}", server.as_ref().unwrap().process().unwrap().pid);
+        std::future::pending::<()>().await;
+    }
+    let name = "own::an_own_server_does_not_outlive_whoever_started_it";
+    let mut starter = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(STARTER, "1")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(starter.stdout.take().unwrap());
+    let pid = std::io::BufRead::lines(lines)
+        .map_while(Result::ok)
+        .find_map(|line| line.split_once("started ")?.1.parse::<u32>().ok())
+        .unwrap();
+    let server = harness::ProcessIdentity::of(pid).unwrap();
+    assert_eq!(server.liveness(), harness::Liveness::Live);
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    // The end of the server closes its output, which the starter's was no part of: look at it.
+    while server.liveness() != harness::Liveness::Dead {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,461 @@
+//! How is an agent driven? Intent, fence, one send, and what became of it (rules L3, L4, L6).
+
+use harness::{
+    Answer, Ask, Dispatch as Sending, ModelName, NewThread, Prompt, PromptMode, Verdict,
+};
+use receipts::{Body, MessageId, Observation, RequestId, SessionId, ThreadId, TurnId};
+use store::{
+    Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Intent, Labels, LedgerWrite,
+    NewIntent, Provider, Purpose, Refusal, Reply, Result, StoreError,
+};
+use tokio::task::JoinHandle;
+
+use crate::{ask, clock, error::DriveError, recorder::Recorder};
+
+/// How many of the newest conversations are looked through for one that we may have made.
+const THREADS: usize = 50;
+/// How many prompts that the harness put in are followed back to a request.
+const PROMPTS_BACK: usize = 64;
+
+/// One prompt that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its name, the caller's: the same name again sends nothing again.
+    pub id: RequestId,
+    /// What is asked.
+    pub text: Box<str>,
+    /// What it is for.
+    pub mode: PromptMode,
+    /// Which of the agent's agents is to answer; its own default without it.
+    pub agent: Option<Box<str>>,
+    /// Which model is to answer; the agent's own default without it.
+    pub model: Option<ModelName>,
+    /// The caller's labels for the work.
+    pub labels: Labels,
+}
+
+/// The authority to write to one session's harness, as long as nobody takes it over.
+///
+/// Every method that sends takes the session's lock, checks the authority in the transaction that
+/// writes down what is meant, sends once, and writes down how that ended; all in a task that goes
+/// on when its caller is cancelled.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    recorder: Recorder,
+    session: SessionId,
+    driver: Driver,
+}
+
+impl Recorder {
+    /// Takes the driver of a session, which must exist, for this run.
+    ///
+    /// Waits for a send that is under way, and for nothing else. The former driver can send
+    /// nothing from then on; it goes on recording.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Store`] with [`StoreError::Stale`] when somebody else was faster: look at who
+    /// drives, and decide anew. [`DriveError::Locked`].
+    pub async fn claim(
+        &self,
+        session: &SessionId,
+        expected: Option<Driver>,
+        provider: Provider,
+    ) -> std::result::Result<Drive, DriveError> {
+        let lock = self.locks().take(session).await?;
+        let (id, exec) = (session.clone(), self.exec().clone());
+        let driver = ask::update(self.writer(), move |ledger| {
+            ledger.claim_driver(&id, expected.as_ref(), &exec, provider)
+        })
+        .await?;
+        drop(lock);
+        Ok(Drive { recorder: self.clone(), session: session.clone(), driver })
+    }
+}
+
+impl Drive {
+    /// Gives the session.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Gives the authority as it is stored.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// Writes down where the provider is reached and which process it is.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Store`].
+    pub async fn describe_provider(
+        &mut self,
+        provider: &harness::Provider,
+    ) -> std::result::Result<(), DriveError> {
+        let (session, driver) = (self.session.clone(), self.driver.clone());
+        let endpoint = Endpoint::new(&*provider.endpoint).ok();
+        let process = provider.process.map(|process| store::ProcessIdentity {
+            pid: process.pid,
+            start_time: process.start_time,
+        });
+        self.driver = ask::update(self.recorder.writer(), move |ledger| {
+            ledger.describe_provider(&session, &driver, endpoint.as_ref(), process)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Gives the session's conversation; makes it when there is none yet.
+    ///
+    /// It is made at most once: when the answer to making it was lost, now or in an earlier run,
+    /// the one conversation with exactly this title is taken. The title must therefore be the
+    /// session's own.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`].
+    pub async fn thread(
+        &self,
+        directory: Option<&str>,
+        title: &str,
+    ) -> std::result::Result<ThreadId, DriveError> {
+        let id = self.session.clone();
+        let session = ask::view(self.recorder.writer(), move |ledger| ledger.session(&id)).await?;
+        let session = session.ok_or_else(|| StoreError::not_found("session", &self.session))?;
+        if let Some(thread) = session.thread {
+            return Ok(thread);
+        }
+        let new = NewThread { directory: directory.map(Into::into), title: Some(title.into()) };
+        let this = self.clone();
+        joined(tokio::spawn(async move { this.make_thread(new).await })).await?
+    }
+
+    async fn make_thread(&self, new: NewThread) -> std::result::Result<ThreadId, DriveError> {
+        let title: Box<str> = new.title.clone().unwrap_or_default();
+        let effect = Effect::CreateThread { title: title.clone() };
+        let lock = self.recorder.locks().take(&self.session).await?;
+        let made = match self.mean(effect.clone()).await {
+            Ok(attempt) => {
+                let pass = lock.pass(self.recorder.dispatch());
+                let sending = self.recorder.harness().create_thread(&new, pass).await;
+                let (dispatch, made) = match sending {
+                    Sending::Sent(info) => (Dispatch::Sent, Ok(Some(info.thread))),
+                    Sending::NotSent(error) => (not_sent(&error), Err(error)),
+                    Sending::Uncertain(error) => (uncertain(&error), Ok(None)),
+                };
+                self.mark_effect(effect, attempt, dispatch).await?;
+                made?
+            }
+            Err(StoreError::Refused { why: Refusal::EffectTried { .. } }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let thread = match made {
+            Some(thread) => thread,
+            None => self.find_thread(new.directory.as_deref(), &title).await?,
+        };
+        let (session, found) = (self.session.clone(), thread.clone());
+        ask::update(self.recorder.writer(), move |ledger| ledger.attach_thread(&session, &found))
+            .await?;
+        Ok(thread)
+    }
+
+    /// Finds the one conversation with a title (ledger.md 7, case 7).
+    async fn find_thread(
+        &self,
+        directory: Option<&str>,
+        title: &str,
+    ) -> std::result::Result<ThreadId, DriveError> {
+        let mut found = self.recorder.harness().threads(directory, THREADS).await?;
+        found.retain(|info| info.title.as_deref() == Some(title));
+        match <[_; 1]>::try_from(found) {
+            Ok([info]) => Ok(info.thread),
+            Err(found) => Err(DriveError::ThreadUncertain {
+                session: self.session.clone(),
+                title: title.into(),
+                found: found.len(),
+            }),
+        }
+    }
+
+    /// Sends a prompt, at most once, and gives the request with what is known of its way.
+    ///
+    /// A request that is stored already is given as it stands, and nothing is sent. Only the
+    /// harness's own history admits it, whatever the dispatch says (rule L3).
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`]: nothing was sent, unless the error came from writing down how the send
+    /// ended; then the request stays open until it is settled by what the history shows.
+    pub async fn prompt(&self, request: Request) -> std::result::Result<Intent, DriveError> {
+        let this = self.clone();
+        joined(tokio::spawn(async move { this.prompt_here(request).await })).await?
+    }
+
+    async fn prompt_here(&self, request: Request) -> std::result::Result<Intent, DriveError> {
+        let id = request.id.clone();
+        let stored = ask::view(self.recorder.writer(), move |ledger| ledger.intent(&id)).await?;
+        if let Some(intent) = stored {
+            return Ok(intent);
+        }
+        let lock = self.recorder.locks().take(&self.session).await?;
+        let (thread, intent) = self.intend(&request).await?;
+        let prompt = Prompt {
+            thread,
+            message: intent.turn.as_ref().map(MessageId::from),
+            text: request.text,
+            mode: request.mode,
+            agent: request.agent,
+            model: request.model,
+        };
+        let pass = lock.pass(self.recorder.dispatch());
+        let dispatch = match self.recorder.harness().prompt(&prompt, pass).await {
+            Sending::Sent(()) => Dispatch::Sent,
+            Sending::NotSent(error) => not_sent(&error),
+            Sending::Uncertain(error) => uncertain(&error),
+        };
+        let id = request.id;
+        let marked = ask::update(self.recorder.writer(), move |ledger| {
+            match ledger.mark_delivery(&id, &dispatch) {
+                // The history was faster than the answer, and it is right.
+                Err(StoreError::Refused { why: Refusal::RequestSettled { .. } }) => {
+                    ledger.intent(&id)?.ok_or_else(|| StoreError::not_found("request", &id))
+                }
+                marked => marked,
+            }
+        });
+        Ok(marked.await?)
+    }
+
+    async fn intend(
+        &self,
+        request: &Request,
+    ) -> std::result::Result<(ThreadId, Intent), DriveError> {
+        let now = clock::now();
+        let turn = self.recorder.harness().mint(now, None).map(|id| TurnId::from(&id));
+        let (purpose, reply) = match request.mode {
+            PromptMode::Turn => (Purpose::Prompt, Reply::Expected),
+            PromptMode::Steer => (Purpose::Steer, Reply::Expected),
+            PromptMode::NoReply => (Purpose::Prompt, Reply::NotAsked),
+        };
+        let (id, labels) = (request.id.clone(), request.labels.clone());
+        let (session, driver) = (self.session.clone(), self.driver.clone());
+        let intended = ask::update(self.recorder.writer(), move |ledger| {
+            let stored = ledger.session(&session)?;
+            let Some(thread) = stored.and_then(|session| session.thread) else { return Ok(None) };
+            let new = NewIntent {
+                request: id.clone(),
+                session: session.clone(),
+                thread: thread.clone(),
+                turn: turn.clone(),
+                purpose,
+                reply,
+                labels: labels.clone(),
+                created_at: now,
+            };
+            Ok(Some((thread, ledger.intend(&new, &driver)?)))
+        });
+        intended.await?.ok_or_else(|| DriveError::NoThread { session: self.session.clone() })
+    }
+
+    /// Asks for what runs to be aborted. That it was shows in the history only.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`]; [`DriveError::Reach`] when it was proven not sent or is uncertain. It may be
+    /// asked again.
+    pub async fn abort(&self) -> std::result::Result<(), DriveError> {
+        let this = self.clone();
+        joined(tokio::spawn(async move { this.abort_here().await })).await?
+    }
+
+    async fn abort_here(&self) -> std::result::Result<(), DriveError> {
+        let lock = self.recorder.locks().take(&self.session).await?;
+        let thread = self.attached().await?;
+        let attempt = self.mean(Effect::Abort).await?;
+        let pass = lock.pass(self.recorder.dispatch());
+        let sending = self.recorder.harness().abort(&thread, pass).await;
+        let (dispatch, result) = outcome(sending);
+        self.mark_effect(Effect::Abort, attempt, dispatch).await?;
+        Ok(result?)
+    }
+
+    /// Answers what the agent asked, at most once.
+    ///
+    /// When the answer to the answer is lost, what is still waiting is read: gone is answered.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotOurs`] for what no admitted request of this ledger asked; nothing was sent.
+    /// [`StoreError::Refused`] when it was answered before. [`DriveError::AnswerUncertain`] when it
+    /// still waits although an answer may have been sent.
+    pub async fn answer(&self, ask: Ask, answer: Answer) -> std::result::Result<(), DriveError> {
+        let this = self.clone();
+        joined(tokio::spawn(async move { this.answer_here(&ask, &answer).await })).await?
+    }
+
+    async fn answer_here(&self, ask: &Ask, answer: &Answer) -> std::result::Result<(), DriveError> {
+        if !self.is_ours(ask).await? {
+            return Err(DriveError::NotOurs { thread: ask.thread.clone() });
+        }
+        let effect = Effect::Answer { ask: ask.id.as_str().into(), answer: short(answer).into() };
+        let lock = self.recorder.locks().take(&self.session).await?;
+        let attempt = self.mean(effect.clone()).await?;
+        let pass = lock.pass(self.recorder.dispatch());
+        let sending = self.recorder.harness().answer(ask, answer, pass).await;
+        let is_uncertain = matches!(sending, Sending::Uncertain(_));
+        let (dispatch, result) = outcome(sending);
+        self.mark_effect(effect, attempt, dispatch).await?;
+        if !is_uncertain {
+            return Ok(result?);
+        }
+        let waiting = self.recorder.harness().asks(&ask.thread).await?;
+        match waiting.iter().any(|waiting| waiting.id == ask.id) {
+            true => Err(DriveError::AnswerUncertain),
+            false => Ok(()),
+        }
+    }
+
+    /// Tells whether a question leads to a request of this ledger that the harness has admitted.
+    async fn is_ours(&self, ask: &Ask) -> std::result::Result<bool, DriveError> {
+        let session = self.session.clone();
+        if ask.thread != self.attached().await? {
+            // A subagent asks: it is ours when a turn of ours that has not ended started it.
+            let child = ask.thread.clone();
+            return Ok(ask::view(self.recorder.writer(), move |ledger| {
+                for open in ledger.unsettled(&session)? {
+                    let report = ledger.turn(&session, &open.thread, &open.turn)?;
+                    let is_parent = report.is_some_and(|report| {
+                        report.origin.is_some() && report.children.contains(&child)
+                    });
+                    if is_parent {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })
+            .await?);
+        }
+        let Some(message) = &ask.message else { return Ok(false) };
+        let Some(turn) = self.request_of(&ask.thread, message).await? else { return Ok(false) };
+        let thread = ask.thread.clone();
+        let intent = ask::view(self.recorder.writer(), move |ledger| {
+            ledger.intent_of_turn(&session, &thread, &turn)
+        });
+        Ok(intent.await?.is_some_and(|intent| intent.admitted.is_some()))
+    }
+
+    /// Follows an answer back to the request that drives it.
+    async fn request_of(
+        &self,
+        thread: &ThreadId,
+        message: &MessageId,
+    ) -> std::result::Result<Option<TurnId>, DriveError> {
+        let harness = self.recorder.harness();
+        let Some(seen) = harness.read_message(thread, message).await? else { return Ok(None) };
+        let Observation::Message(message) = seen.observation else { return Ok(None) };
+        let Body::Answer(answer) = message.body else { return Ok(None) };
+        let Some(parent) = answer.parent else { return Ok(None) };
+        let session = self.session.clone();
+        let (of, turn) = (thread.clone(), TurnId::from(&parent));
+        Ok(ask::view(self.recorder.writer(), move |ledger| {
+            if ledger.intent_of_turn(&session, &of, &turn)?.is_some() {
+                return Ok(Some(turn));
+            }
+            // The harness itself put that prompt in: it belongs to the turn that has not ended.
+            let open = ledger.unsettled(&session)?;
+            let mut ours = open.into_iter().filter(|open| open.thread == of).take(PROMPTS_BACK);
+            Ok(ours.find(|open| open.request.is_some()).map(|open| open.turn))
+        })
+        .await?)
+    }
+
+    /// Lets go of the session; the provider goes on without a driver.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Store`]; [`StoreError::Stale`] when somebody took it over, which is the same
+    /// to whoever lets go.
+    pub async fn release(self) -> std::result::Result<(), DriveError> {
+        let (session, driver) = (self.session, self.driver);
+        let released = ask::update(self.recorder.writer(), move |ledger| {
+            ledger.release(&session, &driver).map(drop)
+        });
+        Ok(released.await?)
+    }
+
+    /// Lets go of the session whose provider has ended with this run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::release`].
+    pub async fn finish(self, outcome: ExecOutcome) -> std::result::Result<(), DriveError> {
+        let (session, driver) = (self.session, self.driver);
+        let finished = ask::update(self.recorder.writer(), move |ledger| {
+            ledger.finish(&session, &driver, outcome, clock::now()).map(drop)
+        });
+        Ok(finished.await?)
+    }
+
+    async fn attached(&self) -> std::result::Result<ThreadId, DriveError> {
+        let id = self.session.clone();
+        let session = ask::view(self.recorder.writer(), move |ledger| ledger.session(&id)).await?;
+        let thread = session.and_then(|session| session.thread);
+        thread.ok_or_else(|| DriveError::NoThread { session: self.session.clone() })
+    }
+
+    async fn mean(&self, effect: Effect) -> Result<Attempt> {
+        let (session, driver) = (self.session.clone(), self.driver.clone());
+        ask::update(self.recorder.writer(), move |ledger: &mut dyn LedgerWrite| {
+            ledger.mean(&session, &effect, &driver, clock::now())
+        })
+        .await
+    }
+
+    async fn mark_effect(&self, effect: Effect, attempt: Attempt, how: Dispatch) -> Result<()> {
+        let session = self.session.clone();
+        ask::update(self.recorder.writer(), move |ledger: &mut dyn LedgerWrite| {
+            ledger.mark_effect(&session, (&effect, attempt), &how, clock::now())
+        })
+        .await
+    }
+}
+
+/// What is stored of an answer, for people.
+fn short(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Permission(Verdict::Once) => "once",
+        Answer::Permission(Verdict::Always) => "always",
+        Answer::Permission(Verdict::Reject) => "reject",
+        Answer::Questions(_) => "answered",
+        Answer::Decline => "declined",
+    }
+}
+
+fn outcome(sending: Sending) -> (Dispatch, std::result::Result<(), harness::ReachError>) {
+    match sending {
+        Sending::Sent(()) => (Dispatch::Sent, Ok(())),
+        Sending::NotSent(error) => (not_sent(&error), Err(error)),
+        Sending::Uncertain(error) => (uncertain(&error), Err(error)),
+    }
+}
+
+fn not_sent(error: &harness::ReachError) -> Dispatch {
+    Dispatch::NotSent { why: error.to_string().into() }
+}
+
+fn uncertain(error: &harness::ReachError) -> Dispatch {
+    Dispatch::Uncertain { why: error.to_string().into() }
+}
+
+async fn joined<T>(task: JoinHandle<T>) -> std::result::Result<T, DriveError> {
+    match task.await {
+        Ok(value) => Ok(value),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(DriveError::Interrupted),
+        },
+    }
+}
