@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use harness::{Harness, ReachError, Report, Reports, Scope, Seen, ThreadInfo};
+use harness::{Harness, Provider, ReachError, Report, Reports, Scope, Seen, ThreadInfo};
 use receipts::{Body, ExecId, Fact, Finish, Observation, Owner, SessionId, ThreadId};
 use store::{HarnessName, StoreError, Writer};
 use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle, time::timeout};
@@ -130,7 +130,7 @@ pub(crate) async fn follow(
         follow,
         note,
         tell,
-        introduced: BTreeMap::new(),
+        parents: BTreeMap::new(),
         unread: BTreeSet::new(),
         unjudged: BTreeSet::new(),
         is_unlisted: false,
@@ -151,7 +151,7 @@ struct Pump {
     note: mpsc::Sender<Noted>,
     tell: mpsc::Sender<Told>,
     /// Threads whose info was noted, with those that started them.
-    introduced: BTreeMap<ThreadId, Option<ThreadId>>,
+    parents: BTreeMap<ThreadId, Option<ThreadId>>,
     /// Threads whose history has to be read back.
     unread: BTreeSet<ThreadId>,
     /// Threads that were read back, and of whose runs nothing is known.
@@ -195,19 +195,15 @@ impl Pump {
     async fn take(&mut self, report: Report) -> Result<(), Unheard> {
         match report {
             Report::Seen { thread, seen } => {
-                if self.introduce(&thread).await? {
-                    self.note(Noted::Seen { thread, seen }).await?;
-                }
-                Ok(())
+                let noted = Noted::Seen { thread: thread.clone(), seen };
+                self.introduced(&thread, noted).await
             }
             Report::Owner { thread, owner } => {
-                if self.introduce(&thread).await? {
-                    self.note(Noted::Owner { thread, owner }).await?;
-                }
-                Ok(())
+                let noted = Noted::Owner { thread: thread.clone(), owner };
+                self.introduced(&thread, noted).await
             }
             Report::Thread(info) => {
-                self.introduced.insert(info.thread.clone(), info.parent.clone());
+                self.parents.insert(info.thread.clone(), info.parent.clone());
                 self.note(Noted::Thread(info)).await
             }
             Report::Missed { thread, why } => {
@@ -215,13 +211,7 @@ impl Pump {
                 self.show(Told::Live(Report::Missed { thread, why })).await;
                 self.catch_up().await
             }
-            Report::Connected(provider) => {
-                // What was known of runs may be that of another process.
-                self.note(Noted::Owners(Owner::Unknown)).await?;
-                self.show(Told::Live(Report::Connected(provider))).await;
-                self.is_unlisted = true;
-                self.catch_up().await
-            }
+            Report::Connected(provider) => self.connected(provider).await,
             report @ Report::Disconnected { .. } => self.ended(report, Owner::Unknown).await,
             report @ Report::Exited(_) => self.ended(report, Owner::Dead).await,
             report @ (Report::ThreadDeleted(_)
@@ -237,6 +227,20 @@ impl Pump {
         }
     }
 
+    /// Reads back all that is followed: it may have changed unseen.
+    async fn connected(&mut self, provider: Provider) -> Result<(), Unheard> {
+        // What was known of runs may be that of another process.
+        self.note(Noted::Owners(Owner::Unknown)).await?;
+        self.show(Told::Live(Report::Connected(provider))).await;
+        self.is_unlisted = true;
+        self.catch_up().await
+    }
+
+    /// Notes something of a thread that the book knows, or gets to know now.
+    async fn introduced(&mut self, thread: &ThreadId, noted: Noted) -> Result<(), Unheard> {
+        if self.introduce(thread).await? { self.note(noted).await } else { Ok(()) }
+    }
+
     /// Notes what is known of all runs, now that the stream or the process has ended.
     async fn ended(&mut self, report: Report, owner: Owner) -> Result<(), Unheard> {
         self.note(Noted::Owners(owner)).await?;
@@ -249,18 +253,18 @@ impl Pump {
     async fn introduce(&mut self, thread: &ThreadId) -> Result<bool, Unheard> {
         let mut next = Some(thread.clone());
         while let Some(at) = next.take() {
-            if self.introduced.contains_key(&at) {
+            if self.parents.contains_key(&at) {
                 break;
             }
             match self.harness.thread(&at).await {
                 Ok(info) => {
                     next.clone_from(&info.parent);
-                    self.introduced.insert(at, info.parent.clone());
+                    self.parents.insert(at, info.parent.clone());
                     self.note(Noted::Thread(info)).await?;
                 }
                 // It is gone, and what was seen of it is all that there is.
                 Err(ReachError::NotFound { .. }) => {
-                    self.introduced.insert(at, None);
+                    self.parents.insert(at, None);
                 }
                 Err(error) => {
                     self.unread.insert(thread.clone());
@@ -297,7 +301,7 @@ impl Pump {
         self.is_unlisted = false;
         for info in infos {
             self.unread.insert(info.thread.clone());
-            self.introduced.insert(info.thread.clone(), info.parent.clone());
+            self.parents.insert(info.thread.clone(), info.parent.clone());
             self.note(Noted::Thread(info)).await?;
         }
         Ok(true)
@@ -355,7 +359,7 @@ impl Pump {
     /// The session of a thread or of one that it was started by, as far as the ledger tells.
     async fn session_of(&self, thread: &ThreadId) -> Result<Option<SessionId>, StoreError> {
         let mut line = vec![thread.clone()];
-        while let Some(Some(Some(parent))) = line.last().map(|at| self.introduced.get(at)) {
+        while let Some(Some(Some(parent))) = line.last().map(|at| self.parents.get(at)) {
             // A ring of parents has no session.
             if line.contains(parent) {
                 return Ok(None);
