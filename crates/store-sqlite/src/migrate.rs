@@ -1,0 +1,125 @@
+//! Which format does a file have, and how does an older one become the newest?
+//!
+//! | format | since | what changed |
+//! | --- | --- | --- |
+//! | 0 | first | may still change; every change migrates |
+//!
+//! The format is `user_version` in the file's header. A migration runs in one transaction with the
+//! change of that number, so that a crash leaves the old format or the new one. A file of every
+//! format that was ever written is kept in `tests/formats`.
+
+use rusqlite::{Connection, TransactionBehavior};
+use store::StoreError;
+
+use crate::{
+    error::{classify, corrupt},
+    schema::{self, APPLICATION_ID, NAME, SCHEMA},
+    transaction::NewRow,
+};
+
+/// Makes a file of one format into one of the next.
+type Migration = fn(&Connection) -> rusqlite::Result<()>;
+
+/// The migration at place `n` leads from format `n` to `n + 1`.
+const MIGRATIONS: &[Migration] = &[];
+
+/// The format that this build writes.
+#[expect(clippy::cast_possible_wrap, reason = "a list in this file is short")]
+pub(crate) const FORMAT: i64 = MIGRATIONS.len() as i64;
+
+/// Reads the format of a file, as this transaction sees it.
+pub(crate) fn format(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA user_version")?.query_row((), |row| row.get(0))
+}
+
+/// Fails for a file of a newer program.
+pub(crate) fn check(found: i64) -> Result<(), StoreError> {
+    let supported = FORMAT;
+    if found > supported { Err(StoreError::TooNew { found, supported }) } else { Ok(()) }
+}
+
+/// Makes an empty file a store, unless another process did it first.
+pub(crate) fn create(file: &str, connection: &mut Connection) -> Result<(), StoreError> {
+    let fail = |error| classify(file, error);
+    let work = |connection: &mut Connection| {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if application_id(&transaction)? == 0 && schema::definitions(&transaction)?.is_empty() {
+            transaction.execute_batch(SCHEMA)?;
+            // Row 0 stands for "none".
+            let none = NewRow::new().int(0).text("").sealed(&NAME);
+            transaction.execute(NAME.insert, rusqlite::params_from_iter(none))?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
+        }
+        transaction.commit()
+    };
+    work(connection).map_err(fail)
+}
+
+/// Reads who made a file.
+pub(crate) fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.query_row("PRAGMA application_id", (), |row| row.get(0))
+}
+
+/// Brings an older file to the newest format, and checks that its tables are those of it.
+pub(crate) fn upgrade(file: &str, connection: &mut Connection) -> Result<(), StoreError> {
+    apply(file, connection, MIGRATIONS)?;
+    let fail = |error| classify(file, error);
+    if schema::definitions(connection).map_err(fail)? != schema::expected().map_err(fail)? {
+        return Err(corrupt(file, format!("its tables are not those of format {FORMAT}")));
+    }
+    Ok(())
+}
+
+fn apply(
+    file: &str,
+    connection: &mut Connection,
+    migrations: &[Migration],
+) -> Result<(), StoreError> {
+    let fail = |error| classify(file, error);
+    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    if format(connection).map_err(fail)? >= newest {
+        return Ok(());
+    }
+    let work = |connection: &mut Connection| {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have done it while the lock was waited for.
+        let found = usize::try_from(format(&transaction)?).unwrap_or(usize::MAX);
+        for migration in migrations.iter().skip(found) {
+            migration(&transaction)?;
+        }
+        transaction.pragma_update(None, "user_version", newest)?;
+        transaction.commit()
+    };
+    work(connection).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::{Migration, apply, format};
+
+    const STEPS: [Migration; 2] = [
+        |connection| connection.execute_batch("CREATE TABLE a (x) STRICT_OFF"),
+        |connection| connection.execute_batch("CREATE TABLE b AS SELECT 1"),
+    ];
+
+    fn tables(connection: &Connection) -> i64 {
+        let sql = "SELECT count(*) FROM sqlite_schema";
+        connection.query_row(sql, (), |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn migrations_happen_together_or_not_at_all() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let [broken, good] = STEPS;
+        apply("file", &mut connection, &[good, broken]).unwrap_err();
+        assert_eq!((tables(&connection), format(&connection).unwrap()), (0, 0));
+        apply("file", &mut connection, &[good]).unwrap();
+        assert_eq!((tables(&connection), format(&connection).unwrap()), (1, 1));
+        // What was done is not done again.
+        apply("file", &mut connection, &[good]).unwrap();
+        assert_eq!((tables(&connection), format(&connection).unwrap()), (1, 1));
+    }
+}
