@@ -6,3 +6,7 @@ mod fold;
 mod oracle;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod story;
+#[cfg(test)]
+mod views;
