@@ -5,6 +5,8 @@
 //! conformance suite and the group commit are not built yet.
 
 mod call;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod driver;
 mod effect;
 mod error;
