@@ -26,6 +26,7 @@ pub mod session;
 pub mod story;
 pub mod turn;
 pub mod usage;
+pub mod writer;
 
 pub use bench::Bench;
 
@@ -180,6 +181,9 @@ cases! { ($)
         a_retry_replaces_a_turn_that_failed
         another_selection_of_one_input_is_a_conflict
         a_consumption_that_is_not_committed_is_none
+    }
+    writer {
+        what_was_acknowledged_is_there_once
     }
     story {
         the_acceptance_story
