@@ -208,6 +208,36 @@ fn what_is_no_store_is_left_alone() {
 }
 
 #[test]
+fn a_store_of_a_newer_program_is_left_alone() {
+    let home = Home::with_story();
+    let mut bytes = fs::read(home.store()).unwrap();
+    // Where SQLite keeps the version that its user gave.
+    bytes[60..64].copy_from_slice(&99_i32.to_be_bytes());
+    fs::write(home.store(), &bytes).unwrap();
+    insta::assert_snapshot!("newer_store", home.told(&["sessions"]));
+    assert_eq!(fs::read(home.store()).unwrap(), bytes);
+}
+
+#[test]
+fn a_changed_byte_is_found() {
+    let home = Home::with_story();
+    let mut bytes = fs::read(home.store()).unwrap();
+    let (title, changed) = (b"Fix the parser", b"Fix the barser");
+    let places: Vec<usize> = (0..bytes.len())
+        .filter(|at| bytes.get(*at..*at + title.len()).is_some_and(|found| found == title))
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + title.len()].copy_from_slice(changed);
+    }
+    fs::write(home.store(), &bytes).unwrap();
+    let told = [home.told(&["verify"]), home.told(&["sessions"]), home.told(&["doctor"])];
+    let codes = told.each_ref().map(|told| told.lines().next().unwrap_or_default().to_owned());
+    assert_eq!(codes, ["exit 26", "exit 22", "exit 20"]);
+    insta::assert_snapshot!("changed_byte", told[..2].join("\n"));
+}
+
+#[test]
 fn a_lawful_store_is_verified() {
     let home = Home::with_story();
     let told = [home.told(&["verify"]), home.told(&["verify", "--json"])].join("\n");
@@ -326,5 +356,6 @@ fn completions_are_there_for_every_shell() {
 fn the_help_lists_the_verbs_and_the_exit_codes() {
     let home = Home::empty();
     insta::assert_snapshot!("help", home.printed(&["--help"]));
+    insta::assert_snapshot!("help_config", home.printed(&["config", "--help"]));
     assert_eq!(home.run(&["dance"]).status.code(), Some(2));
 }

@@ -72,7 +72,7 @@ enum Verb {
     /// Says what is installed, reachable and readable, what is wrong and what to do.
     Doctor(verb::doctor::Args),
     /// Shows and checks the configuration.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = verb::config::KEYS)]
     Config(verb::config::Args),
     /// Prints completions of the arguments for a shell.
     Completions(verb::completions::Args),

@@ -11,13 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use self::file::File;
 pub(crate) use self::{
-    environment::Environment,
+    environment::{Environment, Variable},
     error::ConfigError,
     paths::Folders,
     value::{Millis, ModelName, Permission, Server, Zone},
 };
-use self::{environment::Variable, file::File};
 
 /// What the command line says of the configuration; the strongest source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
+use harness::ReachError;
+use receipts::Status;
 use store::{Current, StoreError};
 
 use crate::config::ConfigError;
@@ -92,6 +94,22 @@ impl Code {
     }
 }
 
+/// How a verb ends that drove one turn.
+impl From<Status> for Code {
+    fn from(status: Status) -> Self {
+        match status {
+            // Nothing was asked for beside storing it.
+            Status::Completed | Status::NoReply => Self::Completed,
+            Status::Failed => Self::Failed,
+            Status::Interrupted => Self::Interrupted,
+            Status::Stopped => Self::Stopped,
+            Status::Unanswered | Status::Absorbed => Self::Unanswered,
+            Status::Lost => Self::Lost,
+            Status::Pending => Self::Pending,
+        }
+    }
+}
+
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code.number())
@@ -119,6 +137,8 @@ pub(crate) enum Failure {
     NoStore(PathBuf),
     /// The store could not do it.
     Store(StoreError),
+    /// The agent cannot be asked.
+    Harness(ReachError),
     /// Nothing that the user did: standard output is closed or full, or a fault of ours.
     Internal(anyhow::Error),
 }
@@ -126,6 +146,12 @@ pub(crate) enum Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<ReachError> for Failure {
+    fn from(error: ReachError) -> Self {
+        Self::Harness(error)
     }
 }
 
@@ -143,6 +169,7 @@ impl Failure {
             Self::BadInput(_) | Self::Config(_) => Code::BadInput,
             Self::NoStore(_) => Code::StoreUnavailable,
             Self::Store(error) => store_code(error),
+            Self::Harness(_) => Code::Harness,
         }
     }
 
@@ -153,6 +180,7 @@ impl Failure {
             Self::Config(error) => chain(error),
             Self::NoStore(path) => format!("{}: there is no store yet", path.display()),
             Self::Store(error) => chain(error),
+            Self::Harness(error) => chain(error),
         }
     }
 
@@ -168,6 +196,7 @@ impl Failure {
                  TURNBOOK_STORE",
             ),
             Self::Store(error) => store_advice(error),
+            Self::Harness(error) => Some(harness_advice(error)),
         }
     }
 
@@ -225,6 +254,26 @@ fn store_advice(error: &StoreError) -> Option<&'static str> {
     })
 }
 
+fn harness_advice(error: &ReachError) -> &'static str {
+    match error {
+        ReachError::Unreachable { .. } => "start it with `opencode serve`, or correct its address",
+        ReachError::Unauthorized { .. } => {
+            "give the server's user name and password under `servers` in the configuration"
+        }
+        ReachError::TimedOut { .. } | ReachError::Failed { .. } => {
+            "look at what the server says, and start it again when it stays so"
+        }
+        ReachError::Unsupported { .. } => "run OpenCode 1.x there, or use a newer turnbook",
+        ReachError::NotFound { .. } => "see whether it was deleted there",
+        ReachError::Refused { .. } => "asking the same again will be refused again",
+        ReachError::Protocol { .. } => "see whether that is an OpenCode server at all",
+        ReachError::Fenced { .. } => {
+            "nothing was sent; `turnbook show SESSION` tells who drives now"
+        }
+        ReachError::Closed { .. } | _ => "ask the server itself",
+    }
+}
+
 /// Joins an error and what caused it to one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -266,7 +315,8 @@ pub(crate) fn failure(failure: &Failure) -> ExitCode {
 mod tests {
     use std::io;
 
-    use receipts::SessionId;
+    use harness::{Place, ReachError};
+    use receipts::{SessionId, Status};
     use store::{Refusal, StoreError};
 
     use super::{Code, Failure, help};
@@ -281,6 +331,34 @@ mod tests {
     #[test]
     fn the_help_lists_every_code() {
         insta::assert_snapshot!(help());
+    }
+
+    #[test]
+    fn every_way_a_turn_ends_has_a_code() {
+        let told = Status::ALL.map(|status| (status.as_str(), Code::from(status).number()));
+        let expected = [
+            ("pending", 15),
+            ("completed", 0),
+            ("failed", 10),
+            ("interrupted", 11),
+            ("stopped", 12),
+            ("absorbed", 13),
+            ("unanswered", 13),
+            ("no_reply", 0),
+            ("lost", 14),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn an_agent_that_cannot_be_asked_has_a_code_and_says_what_to_do() {
+        let place = Place::new("GET /global/health");
+        let failure = Failure::from(ReachError::Unauthorized { place });
+        let told = (failure.code(), failure.message(), failure.advice());
+        let message = "GET /global/health: the password or user name was not accepted".to_owned();
+        let advice =
+            "give the server's user name and password under `servers` in the configuration";
+        assert_eq!(told, (Code::Harness, message, Some(advice)));
     }
 
     #[test]

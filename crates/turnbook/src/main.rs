@@ -1,5 +1,6 @@
 //! The program: arguments, wiring, printing and exit codes.
 
+mod agent;
 mod args;
 mod config;
 mod context;

@@ -39,7 +39,8 @@ pub(crate) enum Variable {
 }
 
 impl Variable {
-    const ALL: [Self; 11] = [
+    /// All of them.
+    pub(crate) const ALL: [Self; 11] = [
         Self::Config,
         Self::Store,
         Self::Timezone,

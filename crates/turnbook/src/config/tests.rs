@@ -10,6 +10,8 @@ use super::{
     environment::Variable, file::File,
 };
 
+use crate::verb::config::KEYS;
+
 const FULL: &str = r#"
 store = "ledger.sqlite"
 timezone = "Europe/Vienna"
@@ -105,6 +107,17 @@ fn no_message_shows_a_password() {
     assert_eq!((secret.to_string().as_str(), secret.reveal()), ("********", "planted-secret"));
 }
 
+/// What the help shows can be written to a file.
+#[test]
+fn the_help_tells_keys_that_are_understood() {
+    let lines = KEYS.lines().skip(1).take_while(|line| !line.starts_with("An "));
+    // What follows two spaces explains the line.
+    let keys = lines.map(|line| line.trim_start().split("  ").next().unwrap_or_default());
+    let text = keys.collect::<Vec<_>>().join("\n").replace("ZONE", "UTC");
+    let file = File::parse(Path::new("config.toml"), &text).unwrap();
+    assert_eq!(file.opencode.servers.map(|servers| servers.len()), Some(1));
+}
+
 #[test]
 fn a_wrong_variable_is_named() {
     let variables = environment(&[(Variable::SendMs, "soon")]);
@@ -115,4 +128,31 @@ fn a_wrong_variable_is_named() {
         error.unwrap_err().to_string(),
         "TURNBOOK_OPENCODE_SEND_MS: \"soon\" is no number of milliseconds"
     );
+}
+
+/// <https://no-color.org>: any value that is not empty asks for it.
+#[test]
+fn colours_can_be_unwanted() {
+    let plain = |pairs: &[_]| environment(pairs).is_plain();
+    let told = [
+        plain(&[]),
+        plain(&[(Variable::NoColor, "")]),
+        plain(&[(Variable::Term, "xterm")]),
+        plain(&[(Variable::NoColor, "1")]),
+        plain(&[(Variable::Term, "dumb")]),
+    ];
+    assert_eq!(told, [false, false, false, true, true]);
+}
+
+#[test]
+fn a_program_is_found_in_the_search_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("opencode");
+    std::fs::write(&program, "").unwrap();
+    let path = format!("/nowhere:{}", folder.path().display());
+    let environment = environment(&[(Variable::Path, &path)]);
+    let found = ["opencode", "other", program.to_str().unwrap(), "/nowhere/opencode"]
+        .map(|name| environment.find_program(Path::new(name)));
+    let program = Some(program);
+    assert_eq!(found, [program.clone(), None, program, None]);
 }

@@ -87,3 +87,60 @@ pub(crate) fn sessions_json(sessions: &[Listed]) -> String {
     });
     pretty(&SessionsView { sessions: sessions.collect() })
 }
+
+#[cfg(test)]
+mod tests {
+    use receipts::{Counters, ExecId, SessionId, UnixMillis, Usage};
+    use store::{Driver, HarnessName, Labels, NewSession, Provider, Session};
+
+    use super::sessions_human;
+    use crate::{
+        print::style::{Paint, Style},
+        verb::sessions::Listed,
+    };
+
+    fn listed(id: &str, usage: Option<Usage>) -> Listed {
+        let exec = ExecId::new("exec-0123456789").unwrap();
+        Listed {
+            session: Session {
+                fixed: NewSession {
+                    id: SessionId::new(id).unwrap(),
+                    harness: HarnessName::new("opencode").unwrap(),
+                    created_at: UnixMillis(0),
+                    workdir: Some("/home/me/a/project/in/a/deep/folder".into()),
+                    title: Some("A title that goes on for a while".into()),
+                    labels: Labels::none(),
+                },
+                thread: None,
+                input: None,
+                driver: usage.map(|_| Driver::claimed(None, &exec, Provider::Replace)),
+                closed_at: None,
+            },
+            turns: 1234,
+            last_activity: usage.map(|_| UnixMillis(1_772_355_600_000)),
+            usage,
+        }
+    }
+
+    #[test]
+    fn the_list_fits_every_terminal() {
+        let mut usage = Usage::default();
+        usage.add(&Counters { input: Some(1_234_567), output: Some(0), ..Counters::UNKNOWN });
+        usage.add(&Counters::UNKNOWN);
+        let sessions = [listed("fix-parser", Some(usage)), listed("fix-lexer", None)];
+        let shown = [(None, Paint::Plain), (Some(100), Paint::Plain), (Some(80), Paint::Ansi)].map(
+            |(width, paint)| {
+                let zone = "UTC".parse().unwrap();
+                sessions_human(&sessions, &Style { width, paint, zone })
+            },
+        );
+        insta::assert_snapshot!(shown.join("\n").replace('\x1b', "␛"));
+        assert_eq!(
+            sessions_human(
+                &[],
+                &Style { width: None, paint: Paint::Plain, zone: "UTC".parse().unwrap() }
+            ),
+            "the store has no sessions yet; `turnbook run PROMPT` begins one\n"
+        );
+    }
+}

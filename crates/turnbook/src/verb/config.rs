@@ -10,6 +10,25 @@ use crate::{
     print,
 };
 
+/// What may be configured, as the help prints it.
+pub(crate) const KEYS: &str = "\
+config.toml, and the variable that beats it:
+  store = \"PATH\"             TURNBOOK_STORE; relative to the file
+  timezone = \"ZONE\"          TURNBOOK_TIMEZONE
+  permission = \"ask\"         TURNBOOK_PERMISSION; ask, allow or reject
+
+  [opencode]
+  program = \"opencode\"       TURNBOOK_OPENCODE_PROGRAM
+  model = \"PROVIDER/MODEL\"   TURNBOOK_OPENCODE_MODEL
+  read_ms = 10000            TURNBOOK_OPENCODE_READ_MS
+  send_ms = 10000            TURNBOOK_OPENCODE_SEND_MS
+  servers = [                running servers that may be attached to
+    { url = \"http://127.0.0.1:4096\", username = \"opencode\", password = \"…\" },
+  ]
+
+An unknown key, or a value of the wrong kind, is an error with its line.
+TURNBOOK_CONFIG names another file.";
+
 /// What is asked about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Args {
@@ -39,4 +58,18 @@ pub(crate) fn run(args: &Args, start: &Start) -> Result<Code, Failure> {
         }
     }
     Ok(Code::Completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KEYS;
+    use crate::config::Variable;
+
+    #[test]
+    fn the_help_tells_every_variable_of_ours() {
+        let ours = Variable::ALL.map(Variable::as_str);
+        for name in ours.iter().filter(|name| name.starts_with("TURNBOOK_")) {
+            assert!(KEYS.contains(name), "{name}");
+        }
+    }
 }

@@ -138,7 +138,7 @@ fn failed(topic: Topic, subject: String, failure: &Failure) -> Check {
         topic,
         subject,
         state: State::Wrong(failure.code()),
-        found: failure.message(),
+        found: print::clean(&failure.message()),
         advice: failure.advice().map(str::to_owned),
     }
 }

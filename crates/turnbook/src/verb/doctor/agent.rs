@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use harness::ReachError;
-use opencode_client::{Config as ClientConfig, Credentials, Limits, OpenCode, database_in};
+use opencode_client::{OpenCode, database_in};
 use tokio::{process::Command, time::timeout};
 
-use super::{Check, State, Topic};
+use super::{Check, State, Topic, failed};
 use crate::{
+    agent,
     config::{Config, Environment, Server},
     exit::Code,
     print::clean,
@@ -81,52 +81,20 @@ async fn version(path: &Path) -> io::Result<String> {
 
 /// Asks a configured server who it is.
 pub(super) async fn server(server: &Server, config: &Config) -> Check {
-    let mut client = ClientConfig::new(server.url.as_str());
-    client.limits = Limits {
-        read: config.read_ms.value.duration(),
-        dispatch: config.send_ms.value.duration(),
-        // Somebody waits for the answer.
-        read_attempts: 1,
-        ..Limits::default()
-    };
-    client.credentials = server.password.as_ref().map(|password| match &server.username {
-        Some(user) => Credentials::user(user, password.reveal()),
-        None => Credentials::password(password.reveal()),
-    });
-    let (state, found, advice) = match OpenCode::attach(&client).await {
+    let subject = server.url.as_str().to_owned();
+    let mut client = agent::attached(server, config);
+    // Somebody waits for the answer.
+    client.limits.read_attempts = 1;
+    match OpenCode::attach(&client).await {
         Ok((_, provider)) => {
             let process = match provider.process {
                 Some(process) => format!(", process {}", process.pid),
                 None => String::new(),
             };
-            (State::Good, format!("OpenCode {}{process}", clean(&provider.version)), None)
+            let found = format!("OpenCode {}{process}", clean(&provider.version));
+            Check { topic: Topic::Server, subject, state: State::Good, found, advice: None }
         }
-        Err(error) => {
-            let advice = advice(&error).to_owned();
-            (State::Wrong(Code::Harness), clean(&error.to_string()), Some(advice))
-        }
-    };
-    Check { topic: Topic::Server, subject: server.url.as_str().to_owned(), state, found, advice }
-}
-
-fn advice(error: &ReachError) -> &'static str {
-    match error {
-        ReachError::Unreachable { .. } => {
-            "start it with `opencode serve`, or take it out of the configuration"
-        }
-        ReachError::Unauthorized { .. } => {
-            "give the server's user name and password under `servers` in the configuration"
-        }
-        ReachError::TimedOut { .. } | ReachError::Failed { .. } => {
-            "look at what the server says, and start it again when it stays so"
-        }
-        ReachError::Unsupported { .. } => "run OpenCode 1.x there, or use a newer turnbook",
-        ReachError::NotFound { .. }
-        | ReachError::Refused { .. }
-        | ReachError::Protocol { .. }
-        | ReachError::Fenced { .. }
-        | ReachError::Closed { .. } => "see whether that is an OpenCode server at all",
-        _ => "ask the server itself",
+        Err(error) => failed(Topic::Server, subject, &error.into()),
     }
 }
 
