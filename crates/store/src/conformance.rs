@@ -20,6 +20,7 @@ mod bench;
 pub mod effect;
 pub mod event;
 pub mod law;
+pub mod recovery;
 pub mod request;
 pub mod selection;
 pub mod session;
@@ -184,6 +185,10 @@ cases! { ($)
     }
     writer {
         what_was_acknowledged_is_there_once
+    }
+    recovery {
+        recovery_ends_where_no_crash_would_have
+        the_order_of_looks_does_not_matter
     }
     story {
         the_acceptance_story
