@@ -26,17 +26,15 @@ pub fn all(seen: &[Observation], mut arrangement: Arrangement) {
     forgetting_keeps_only_known_turns(&steady, &mut arrangement);
 }
 
-/// What a real history never does is left out: a message with two times, parents or roles.
+/// What a real history never does is left out: a message with two parents, roles or origins.
 fn steady(seen: &[Observation]) -> Vec<Observation> {
     let mut first: HashMap<MessageId, Message> = HashMap::new();
     let mut steady = |mut message: Message| {
         let known = first.entry(message.id.clone()).or_insert_with(|| message.clone());
-        message.created = known.created;
         message.lineage = known.lineage;
         match (&known.body, &mut message.body) {
-            (Body::Prompt(known), Body::Prompt(seen)) => seen.clone_from(known),
             (Body::Answer(known), Body::Answer(seen)) => seen.parent.clone_from(&known.parent),
-            (Body::Unknown, Body::Unknown) => {}
+            (Body::Prompt(_), Body::Prompt(_)) | (Body::Unknown, Body::Unknown) => {}
             (Body::Prompt(_) | Body::Answer(_) | Body::Unknown, _) => return None,
         }
         Some(Observation::Message(message))

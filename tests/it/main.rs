@@ -8,3 +8,7 @@ mod oracle;
 mod record;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod story;
+#[cfg(test)]
+mod views;

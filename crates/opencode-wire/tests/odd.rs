@@ -181,17 +181,15 @@ fn observed(message: &Value, text: &str) -> Observation {
 
 /// The paths of what could not be read, and the message without them.
 fn told(observation: Observation) -> (BTreeSet<String>, Option<Message>) {
-    let path = |gap| match gap {
-        Gap::Unreadable { path, .. } => path,
-        other => panic!("only what cannot be read is told of here: {other}"),
+    let path = |gap| {
+        let Gap::Unreadable { path, .. } = gap else { panic!("it can be read: {gap}") };
+        path
     };
-    match observation {
-        Observation::Message(mut message) => {
-            (message.gaps.drain(..).map(path).collect(), Some(message))
-        }
-        Observation::Gap(gap) => (BTreeSet::from([path(gap)]), None),
-        other => panic!("a message makes no {other:?}"),
+    if let Observation::Message(mut message) = observation {
+        return (message.gaps.drain(..).map(path).collect(), Some(message));
     }
+    let Observation::Gap(gap) = observation else { panic!("a message makes no {observation:?}") };
+    (BTreeSet::from([path(gap)]), None)
 }
 
 /// What stands for a text that [`Value`] cannot hold.

@@ -74,7 +74,7 @@ pub enum Body {
 }
 
 /// A user-side message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prompt {
     /// What was asked for.
     pub kind: Kind,

@@ -2,17 +2,23 @@
 //!
 //! Every message stands at its [`Place`] in one order. An answer belongs to the turn of the prompt
 //! that drove it; a prompt that the harness put in belongs to the turn of the answer before it
-//! (rule F1). Both are kept up to date with each observation, by looking only at what stands next
-//! to the observed message, so that the cost of an observation does not grow with the history.
+//! (rule F1). An observation marks what depends on it, and only that is looked at again when a
+//! result is asked for, so that the cost of an observation does not grow with the history.
 
 mod announce;
+mod answered;
 mod attribution;
 mod merge;
 mod order;
 mod turn;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
 
+use answered::Answered;
+use attribution::Stale;
 use order::Place;
 use turn::{NoReply, Slot, Surroundings, Turn};
 
@@ -25,30 +31,25 @@ use crate::{
 };
 
 /// A prompt as it stands in the thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PromptNode {
     prompt: Prompt,
     place: Place,
     /// The turn that it drives.
     root: TurnId,
+    /// The overflow after whose summary it stands, where it may be the replay.
+    overflow: Option<Place>,
     /// What in it did not fit.
     gaps: BTreeSet<Gap>,
 }
 
 /// Everything that is known under one message id.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Node {
     prompt: Option<PromptNode>,
     answer: Option<usize>,
     /// Answers that name this id as their prompt.
     answered_by: BTreeSet<usize>,
-}
-
-/// What stands at one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    Prompt,
-    Answer(usize),
 }
 
 /// The fold of one harness's history of one thread.
@@ -58,7 +59,11 @@ enum Entry {
 /// The receipts depend only on the set of observed messages and the last known owner, not on the
 /// order, repetition or batching of the observations (rule L11). An attempt whose end was given
 /// out by [`Thread::take_facts`] never changes its status (rule F5). No input panics.
-#[derive(Debug)]
+///
+/// An observation costs the same in a short and in a long history. What depends on it is worked
+/// out by [`Thread::catch_up`], which [`Thread::take_facts`] does first; the receipts of a thread
+/// that is behind are read from a copy that caught up.
+#[derive(Debug, Clone)]
 pub struct Thread {
     id: ThreadId,
     owner: Owner,
@@ -66,14 +71,18 @@ pub struct Thread {
     slab: Vec<Slot>,
     /// Slots of forgotten answers, to be used again.
     free: Vec<usize>,
-    order: BTreeMap<Place, Entry>,
     answers: BTreeMap<Place, usize>,
-    /// Prompts that may belong to another's turn.
+    /// Prompts of clients.
+    clients: BTreeSet<Place>,
+    /// Prompts that the harness put in.
     generated: BTreeSet<Place>,
+    /// Prompts that may be replays, behind the place of the overflow that called for it.
+    replays: BTreeSet<(Place, Place)>,
     /// Prompts that have an answer.
-    answered: BTreeSet<Place>,
+    answered: Answered,
     /// Those of them that were made after a clock had stepped back.
-    answered_stepped: BTreeSet<Place>,
+    answered_stepped: Answered,
+    stale: Stale,
     turns: HashMap<TurnId, Turn>,
     /// Turns that had not ended when they were last announced, by place.
     waiting: BTreeSet<(Place, TurnId)>,
@@ -96,11 +105,13 @@ impl Thread {
             nodes: HashMap::new(),
             slab: Vec::new(),
             free: Vec::new(),
-            order: BTreeMap::new(),
             answers: BTreeMap::new(),
+            clients: BTreeSet::new(),
             generated: BTreeSet::new(),
-            answered: BTreeSet::new(),
-            answered_stepped: BTreeSet::new(),
+            replays: BTreeSet::new(),
+            answered: Answered::default(),
+            answered_stepped: Answered::default(),
+            stale: Stale::default(),
             turns: HashMap::new(),
             waiting: BTreeSet::new(),
             inherited: BTreeMap::new(),
@@ -170,6 +181,10 @@ impl Thread {
         };
         let turn = match (&mut node.prompt, node.answer.and_then(|slot| self.slab.get_mut(slot))) {
             (Some(prompt), _) => {
+                let new: Vec<Gap> = new.collect();
+                if let Some(turn) = self.turns.get_mut(&prompt.root) {
+                    turn.unsaid.gaps.extend(new.iter().cloned());
+                }
                 prompt.gaps.extend(new);
                 Some(prompt.root.clone())
             }
@@ -180,10 +195,8 @@ impl Thread {
             }
             (None, None) => None,
         };
-        if let Some(id) = turn
-            && let Some(turn) = self.turns.get(&id)
-        {
-            self.dirty.insert((turn.place.clone(), id));
+        if let Some(turn) = turn {
+            self.touch(&turn);
         }
     }
 
@@ -219,33 +232,34 @@ impl Thread {
     fn prompt(&mut self, id: &MessageId, mut place: Place, prompt: Prompt) {
         let node = self.nodes.entry(id.clone()).or_default();
         let overwritten = node.answer;
+        let is_answered = !node.answered_by.is_empty();
+        let mut root = TurnId::from(id);
         if let Some(known) = &mut node.prompt {
-            let before = (known.prompt.author, known.prompt.kind, known.prompt.content);
-            merge::prompt(&mut known.prompt, &prompt);
+            let before = known.prompt;
             // A prompt that is sent again keeps the place of its first sending.
+            let seen = place.clone();
             place = place.earlier(&known.place);
-            let moved = place != known.place;
-            let same = before == (known.prompt.author, known.prompt.kind, known.prompt.content);
-            if same && !moved {
+            known.prompt.clock = match (seen == place, known.place == place) {
+                (true, true) => before.clock.max(prompt.clock),
+                (true, false) => prompt.clock,
+                (false, _) => before.clock,
+            };
+            merge::prompt(&mut known.prompt, &prompt);
+            if (Prompt { parts: before.parts, ..known.prompt }) == before && known.place == place {
                 return;
             }
+            root = known.root.clone();
             let was = std::mem::replace(&mut known.place, place.clone());
-            if moved {
-                self.move_prompt(&was, &place);
-            }
+            let overflow = known.overflow.take();
+            self.leave_place(&was, &root, overflow);
         } else {
-            node.prompt = Some(PromptNode {
-                prompt,
-                place: place.clone(),
-                root: TurnId::from(id),
-                gaps: BTreeSet::new(),
-            });
-            self.order.insert(place.clone(), Entry::Prompt);
+            let (root, place, gaps) = (root.clone(), place.clone(), BTreeSet::new());
+            node.prompt = Some(PromptNode { prompt, place, root, overflow: None, gaps });
         }
-        if self.nodes.get(id).is_some_and(|node| !node.answered_by.is_empty()) {
-            self.now_answered(place.clone());
+        if is_answered {
+            self.now_answered(&place, &root);
         }
-        self.reattribute_prompt(id, &place);
+        self.changed_prompt(id, &place);
         // The row of an answer now holds a prompt: what it used and said stays recorded.
         if let Some(slot) = overwritten.and_then(|slot| self.slab.get_mut(slot)) {
             slot.gaps.insert(Gap::Overwritten { message: id.clone() });
@@ -253,19 +267,21 @@ impl Thread {
         }
     }
 
-    fn move_prompt(&mut self, from: &Place, to: &Place) {
-        self.order.remove(from);
-        self.order.insert(to.clone(), Entry::Prompt);
-        if self.generated.remove(from) {
-            self.generated.insert(to.clone());
+    /// A prompt stands elsewhere, or is another one, from now on.
+    fn leave_place(&mut self, place: &Place, root: &TurnId, overflow: Option<Place>) {
+        self.clients.remove(place);
+        self.generated.remove(place);
+        self.answered.remove(place);
+        self.answered_stepped.remove(place);
+        if let Some(overflow) = overflow {
+            self.replays.remove(&(overflow, place.clone()));
         }
-        if self.answered.remove(from) {
-            self.answered.insert(to.clone());
+        if let Some(turn) = self.turns.get_mut(root) {
+            turn.generated.remove(place);
+            turn.unsaid.generated.remove(place);
         }
-        if self.answered_stepped.remove(from) {
-            self.answered_stepped.insert(to.clone());
-        }
-        self.reattribute_after(from);
+        self.stale.mark_behind(place);
+        self.mark_replays(place);
     }
 
     fn answer(&mut self, id: &MessageId, place: Place, answer: Answer, gaps: &mut Vec<Gap>) {
@@ -278,29 +294,36 @@ impl Thread {
             return;
         };
         let Some(known) = self.slab.get_mut(slot) else { return };
-        let parent_before = known.answer.parent.clone();
-        let before: Usage = sum(&known.answer);
-        gaps.extend(merge::answer(&mut known.answer, answer));
-        let after = sum(&known.answer);
-        let same_parent = known.answer.parent == parent_before;
-        let known_place = known.place.clone();
-        let turn = known.turn.clone();
-        if let Some(turn_id) = &turn
-            && let Some(turn) = self.turns.get_mut(turn_id)
-        {
-            turn.usage.unmerge(&before);
-            turn.usage.merge(&after);
-            if let Some(slot) = self.slab.get(slot) {
-                turn.place_answer(&known_place, &slot.answer);
-                turn.children.extend(slot.answer.children.iter().cloned());
-            }
-            self.dirty.insert((turn.place.clone(), turn_id.clone()));
+        let place = place.earlier(&known.place);
+        if known.answer == answer && known.place == place {
+            return;
         }
+        let was = std::mem::replace(&mut known.place, place.clone());
+        let mut before = known.answer.clone();
+        gaps.extend(merge::answer(&mut known.answer, answer));
         self.dirty_answers.insert(slot);
-        if !same_parent {
-            self.reparent(slot, parent_before.as_ref());
-        } else {
-            self.reattribute_after(&known_place);
+        if let Some(turn_id) = known.turn.clone()
+            && let Some(turn) = self.turns.get_mut(&turn_id)
+        {
+            turn.usage.unmerge(&sum(&before));
+            turn.usage.merge(&sum(&known.answer));
+            turn.remove_children(&before);
+            turn.add_children(&known.answer);
+            if was != place {
+                turn.remove_answer(&was);
+            }
+            turn.place_answer(&place, slot, &known.answer);
+            self.touch(&turn_id);
+            self.place_orphan(&turn_id);
+        }
+        if was != place {
+            self.answers.remove(&was);
+            self.answers.insert(place.clone(), slot);
+            self.stale.mark_behind(&was);
+        }
+        self.stale.mark_behind(&place);
+        if self.slab.get(slot).is_some_and(|slot| slot.answer.parent != before.parent) {
+            self.reparent(slot, before.parent.take().as_ref());
         }
     }
 
@@ -308,14 +331,13 @@ impl Thread {
         let parent = answer.parent.clone();
         let slot = self.store_answer(place.clone(), answer);
         self.nodes.entry(id.clone()).or_default().answer = Some(slot);
-        self.order.entry(place.clone()).or_insert(Entry::Answer(slot));
-        self.answers.insert(place.clone(), slot);
+        self.stale.mark_behind(&place);
+        self.answers.insert(place, slot);
         self.dirty_answers.insert(slot);
         match parent {
             Some(parent) => self.adopt(slot, &parent),
             None => gaps.push(Gap::NoParent { message: id.clone() }),
         }
-        self.reattribute_after(&place);
     }
 
     fn store_answer(&mut self, place: Place, answer: Answer) -> usize {
@@ -338,33 +360,20 @@ impl Thread {
     }
 
     fn surroundings(&self, id: &TurnId, turn: &Turn) -> Surroundings {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let later = (Excluded(&turn.place), Unbounded);
-        let stepped = self.answered_stepped.range::<Place, _>(later);
+        let later = Some(&turn.place);
         let followed_by = match self.clock(&turn.place.id) {
-            Clock::SteppedBack => self.first_other(id, stepped),
+            Clock::SteppedBack => self.answered_stepped.first_other(later, id),
             Clock::Plausible => self
-                .first_other(id, self.answered.range::<Place, _>(later))
-                .or_else(|| self.first_other(id, self.answered_stepped.iter())),
+                .answered
+                .first_other(later, id)
+                .or_else(|| self.answered_stepped.first_other(None, id)),
         };
-        Surroundings { owner: self.owner, followed_by }
+        Surroundings { owner: self.owner, followed_by: followed_by.cloned() }
     }
 
     fn clock(&self, id: &MessageId) -> Clock {
         let prompt = self.nodes.get(id).and_then(|node| node.prompt.as_ref());
         prompt.map_or(Clock::Plausible, |prompt| prompt.prompt.clock)
-    }
-
-    /// The first turn other than `id` that one of the prompts drives.
-    fn first_other<'a>(
-        &'a self,
-        id: &TurnId,
-        mut prompts: impl Iterator<Item = &'a Place>,
-    ) -> Option<TurnId> {
-        prompts.find_map(|place| {
-            let prompt = self.nodes.get(&place.id)?.prompt.as_ref()?;
-            (prompt.root != *id).then(|| prompt.root.clone())
-        })
     }
 
     fn status_of(&self, id: &TurnId, turn: &Turn) -> (Status, Option<TurnId>) {
@@ -378,18 +387,35 @@ impl Thread {
         self.announce()
     }
 
+    /// Works out what depends on the observations since the last call; the cost of many of them
+    /// together does not depend on their order.
+    pub fn catch_up(&mut self) {
+        self.attribute();
+    }
+
+    fn caught_up(&self) -> Cow<'_, Self> {
+        if self.stale.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut copy = self.clone();
+        copy.catch_up();
+        Cow::Owned(copy)
+    }
+
     /// Gives the receipts of all turns that are not forgotten, by the time of their prompts.
     #[must_use]
     pub fn receipts(&self) -> Vec<Receipt> {
-        let mut turns: Vec<(&TurnId, &Turn)> = self.turns.iter().collect();
+        let thread = self.caught_up();
+        let mut turns: Vec<(&TurnId, &Turn)> = thread.turns.iter().collect();
         turns.sort_by(|a, b| a.1.place.cmp(&b.1.place));
-        turns.into_iter().map(|(id, turn)| self.receipt_of(id, turn)).collect()
+        turns.into_iter().map(|(id, turn)| thread.receipt_of(id, turn)).collect()
     }
 
     /// Gives the receipt of one turn.
     #[must_use]
     pub fn receipt(&self, id: &TurnId) -> Option<Receipt> {
-        self.turns.get(id).map(|turn| self.receipt_of(id, turn))
+        let thread = self.caught_up();
+        thread.turns.get(id).map(|turn| thread.receipt_of(id, turn))
     }
 
     fn receipt_of(&self, id: &TurnId, turn: &Turn) -> Receipt {
@@ -433,14 +459,13 @@ impl Thread {
                 .map(|place| place.id.clone())
                 .collect(),
             generated: turn.generated.iter().map(|place| place.id.clone()).collect(),
-            children: turn.children.iter().cloned().collect(),
+            children: turn.children.keys().cloned().collect(),
             gaps: gaps.into_iter().collect(),
         }
     }
 
     fn gaps_of(&self, id: &TurnId, turn: &Turn) -> BTreeSet<Gap> {
-        let mut gaps = turn.gaps.clone();
-        gaps.extend(self.prompt_gaps(id, turn).cloned());
+        let mut gaps: BTreeSet<Gap> = self.prompt_gaps(id, turn).cloned().collect();
         let slots = turn.answers.values().filter_map(|slot| self.slab.get(*slot));
         gaps.extend(slots.flat_map(|slot| slot.gaps.iter().cloned()));
         gaps
@@ -502,6 +527,7 @@ impl Thread {
     /// not grow with the history. Later sightings of their messages are ignored: what a ledger
     /// holds of them stands.
     pub fn forget_settled(&mut self, keep: usize) {
+        self.catch_up();
         let mut settled: Vec<(Place, TurnId)> = self
             .turns
             .iter()
@@ -531,8 +557,11 @@ impl Thread {
 
     fn drop_message(&mut self, place: &Place) {
         self.forgotten.insert(place.id.clone());
-        self.nodes.remove(&place.id);
-        self.order.remove(place);
+        let node = self.nodes.remove(&place.id);
+        if let Some(overflow) = node.and_then(|node| node.prompt?.overflow) {
+            self.replays.remove(&(overflow, place.clone()));
+        }
+        self.clients.remove(place);
         self.generated.remove(place);
         self.answered.remove(place);
         self.answered_stepped.remove(place);

@@ -1,10 +1,37 @@
 //! What may be asked of storage: the traits, their values and errors.
 //!
 //! [`Ledger`] reads and [`LedgerWrite`] writes what is known of sessions, inputs, drivers, requests
-//! and turns; a [`Store`] runs them in transactions. [`MemoryStore`] is the strict memory model. The
-//! conformance suite and the group commit are not built yet.
+//! and turns; a [`Store`] runs them in transactions, and a [`Writer`] commits the works of many
+//! threads together. Rules are named as in the ledger's documentation (L1, F5, ...).
+//!
+//! A backend keeps typed rows: it implements [`Rows`] and [`RowsMut`], and has the ledger's rules
+//! with that. [`MemoryStore`] is the plainest one. What every backend must show is the suite in
+//! `conformance`, a module behind the feature of that name.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use receipts::{SessionId, UnixMillis};
+//! use store::{HarnessName, Labels, MemoryStore, NewSession, Writer};
+//!
+//! let writer = Writer::new(Arc::new(MemoryStore::new()));
+//! let session = NewSession {
+//!     id: SessionId::new("review")?,
+//!     harness: HarnessName::new("opencode")?,
+//!     created_at: UnixMillis(1_796_071_237_000),
+//!     workdir: None,
+//!     title: None,
+//!     labels: Labels::none(),
+//! };
+//! let id = session.id.clone();
+//! let created = writer.update(move |ledger| ledger.create_session(&session))?;
+//! assert_eq!(writer.view(|ledger| ledger.session(&id))?, Some(created));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod call;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod driver;
 mod effect;
 mod error;

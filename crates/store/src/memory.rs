@@ -110,7 +110,7 @@ struct Tables {
 type Kept = (UnixMillis, Option<Arc<[u8]>>);
 
 impl Tables {
-    fn events<'a>(&'a self, seqs: impl Iterator<Item = &'a Seq>) -> Vec<Event> {
+    fn events_at<'a>(&'a self, seqs: impl Iterator<Item = &'a Seq>) -> Vec<Event> {
         seqs.filter_map(|seq| self.events.get(seq)).map(|event| Event::clone(event)).collect()
     }
 
@@ -202,7 +202,7 @@ impl Rows for Tables {
     fn event_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>> {
         let rows = self.events_of_session.range((session.clone(), Seq(after.0 + 1))..);
         let rows = rows.take_while(|(of, _)| of == session).take(limit);
-        Ok(self.events(rows.map(|(_, seq)| seq)))
+        Ok(self.events_at(rows.map(|(_, seq)| seq)))
     }
     fn turn_event_rows(
         &self,
@@ -212,7 +212,7 @@ impl Rows for Tables {
     ) -> Result<Vec<Event>> {
         let turn = place(session, thread, turn);
         let rows = self.events_of_turn.range((turn.clone(), Seq::START)..);
-        Ok(self.events(rows.take_while(|(of, _)| *of == turn).map(|(_, seq)| seq)))
+        Ok(self.events_at(rows.take_while(|(of, _)| *of == turn).map(|(_, seq)| seq)))
     }
     fn turn_row(
         &self,
@@ -236,7 +236,7 @@ impl Rows for Tables {
     }
     fn usage_rows(&self, call: &CallKey) -> Result<Vec<Event>> {
         let rows = self.usage_of_call.range((call.clone(), Seq::START)..);
-        Ok(self.events(rows.take_while(|(of, _)| of == call).map(|(_, seq)| seq)))
+        Ok(self.events_at(rows.take_while(|(of, _)| of == call).map(|(_, seq)| seq)))
     }
     fn calls_seen_in(&self, thread: &ThreadId) -> Result<Vec<CallKey>> {
         Ok(self.calls_of_thread.get(thread).into_iter().flatten().cloned().collect())
@@ -404,3 +404,6 @@ impl RowsMut for Tables {
         self.written
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -250,10 +250,10 @@ enum Verdict {
 #[error("one work of the group failed")]
 struct Undone;
 
-/// The store panicked in a commit.
+/// The store panicked, or gave an answer without having run its work.
 #[derive(Debug, thiserror::Error)]
-#[error("the store panicked")]
-struct StorePanicked;
+#[error("the store broke off")]
+struct BrokenOff;
 
 impl Group {
     fn new(jobs: Vec<Job>) -> Self {
@@ -263,9 +263,7 @@ impl Group {
 
     fn commit(&mut self, store: &dyn Store) {
         // A transaction that is undone has put one member out of the group.
-        while self.members.iter().any(|member| matches!(member.verdict, Verdict::Joins)) {
-            self.try_commit(store);
-        }
+        while self.joins() && self.try_commit(store).is_break() {}
         for member in &mut self.members {
             if matches!(member.verdict, Verdict::RunsAlone) {
                 member.run_alone(store);
@@ -273,8 +271,12 @@ impl Group {
         }
     }
 
-    /// Runs the members in one transaction.
-    fn try_commit(&mut self, store: &dyn Store) {
+    fn joins(&self) -> bool {
+        self.members.iter().any(|member| matches!(member.verdict, Verdict::Joins))
+    }
+
+    /// Runs the members in one transaction; breaks when it was undone.
+    fn try_commit(&mut self, store: &dyn Store) -> ControlFlow<()> {
         let mut is_undone = false;
         let result = store.write(&mut |ledger| {
             is_undone = false;
@@ -292,6 +294,7 @@ impl Group {
         });
         let commit = (!is_undone).then_some(&result);
         self.members.iter_mut().for_each(|member| member.settle(commit));
+        if is_undone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Tells every caller how its work ended, also where a panic of the store kept that open.
@@ -300,7 +303,7 @@ impl Group {
             member.ticket.tell(Progress::Ended(match member.verdict {
                 Verdict::Ended(end) => end,
                 Verdict::Joins | Verdict::Ran(_) | Verdict::RunsAlone => {
-                    End::Done(Err(StoreError::outcome_unknown(StorePanicked)))
+                    End::Done(Err(StoreError::outcome_unknown(BrokenOff)))
                 }
             }));
         }

@@ -1,67 +1,99 @@
 //! What can be asked on the command line?
 
+mod fold;
+mod format;
+mod session;
+mod since;
+
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::{exit::Failure, fold};
+use self::fold::Fold;
+pub(crate) use self::{
+    fold::{FoldOpencode, OwnerArg},
+    format::{Format, FormatArgs},
+    session::SessionArgs,
+    since::{Age, Since},
+};
+use crate::{
+    config::{Flags, Zone},
+    context::Start,
+    exit::{Code, Failure},
+    fold as fold_verb, verb,
+};
 
 /// The durable, exactly-once record of what coding agents did.
 #[derive(Debug, Parser)]
 #[command(name = "turnbook", version, arg_required_else_help = true)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help())]
 pub(crate) struct Args {
+    #[command(flatten)]
+    globals: Globals,
     #[command(subcommand)]
     verb: Verb,
 }
 
+/// What every verb takes.
+#[derive(Debug, ClapArgs)]
+struct Globals {
+    /// The store; without it that of `TURNBOOK_STORE`, of the configuration, or
+    /// `turnbook/ledger.sqlite` in the user's data folder.
+    #[arg(long, global = true, value_name = "PATH")]
+    store: Option<PathBuf>,
+    /// The configuration file; without it that of `TURNBOOK_CONFIG`, or `turnbook/config.toml` in
+    /// the user's configuration folder.
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// The time zone of days and times, such as Europe/Vienna; without it that of
+    /// `TURNBOOK_TIMEZONE`, of the configuration, or of this machine.
+    #[arg(long, global = true, value_name = "ZONE")]
+    timezone: Option<Zone>,
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Lists the sessions.
+    Sessions(verb::sessions::Args),
+    /// Shows the turns of a session: whose they are, how they ended and what they used.
+    Show(verb::show::Args),
+    /// Sums what was used.
+    Usage(verb::usage::Args),
+    /// Lists the events of a session, in the order in which they were recorded.
+    Log(verb::log::Args),
     /// Folds an agent's own history into receipts, without a store.
     #[command(subcommand)]
     Fold(Fold),
-}
-
-#[derive(Debug, Subcommand)]
-enum Fold {
-    /// Folds an OpenCode message list.
-    Opencode(FoldOpencode),
-}
-
-/// Folds an OpenCode history: one receipt for each request.
-///
-/// FILE is the message list as OpenCode returns it, or an object
-/// `{"session", "messages", "children"}`, or with `"snapshots"` (lists, oldest first) in the place
-/// of `"messages"` and with `"intents"` (`[{"request", "no_reply"}]`).
-#[derive(Debug, ClapArgs)]
-pub(crate) struct FoldOpencode {
-    /// The history; `-` reads standard input.
-    pub(crate) file: PathBuf,
-    /// What is known of the server that runs the session.
-    #[arg(long, value_enum, default_value_t = OwnerArg::Unknown)]
-    pub(crate) owner: OwnerArg,
-    /// Prints one JSON object instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What is known of the process that runs a session.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum OwnerArg {
-    /// It runs the session now: what is open stays pending.
-    Busy,
-    /// Nothing runs the session: what is open is lost, what was never run is unanswered.
-    Idle,
-    /// It is gone: as idle.
-    Dead,
-    /// Nothing is known: what is open stays pending.
-    Unknown,
+    /// Holds the store against its own laws.
+    Verify(verb::verify::Args),
+    /// Keeps the store in order.
+    #[command(subcommand)]
+    Store(verb::store::Args),
+    /// Says what is installed, reachable and readable, what is wrong and what to do.
+    Doctor(verb::doctor::Args),
+    /// Shows and checks the configuration.
+    #[command(subcommand, after_help = verb::config::KEYS)]
+    Config(verb::config::Args),
+    /// Prints completions of the arguments for a shell.
+    Completions(verb::completions::Args),
 }
 
 impl Args {
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<Code, Failure> {
+        let Globals { store, config, timezone } = self.globals;
+        let start = Start::of_process(Flags { config, store, timezone });
         match self.verb {
-            Verb::Fold(Fold::Opencode(args)) => fold::run(&args),
+            Verb::Sessions(args) => verb::sessions::run(&args, &start.context()?),
+            Verb::Show(args) => verb::show::run(&args, &start.context()?),
+            Verb::Usage(args) => verb::usage::run(&args, &start.context()?),
+            Verb::Log(args) => verb::log::run(&args, &start.context()?),
+            Verb::Fold(Fold::Opencode(args)) => fold_verb::run(&args).map(|()| Code::Completed),
+            Verb::Verify(args) => verb::verify::run(&args, &start.context()?),
+            Verb::Store(args) => verb::store::run(&args, &start.context()?),
+            Verb::Doctor(args) => verb::doctor::run(&args, &start),
+            Verb::Config(args) => verb::config::run(&args, &start),
+            Verb::Completions(args) => verb::completions::run(&args),
         }
     }
 }

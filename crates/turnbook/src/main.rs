@@ -1,9 +1,14 @@
 //! The program: arguments, wiring, printing and exit codes.
 
+mod agent;
 mod args;
+mod config;
+mod context;
 mod exit;
 mod fold;
+mod open;
 mod print;
+mod verb;
 
 use std::process::ExitCode;
 
@@ -15,7 +20,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     match args.run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code.into(),
         Err(error) => exit::failure(&error),
     }
 }

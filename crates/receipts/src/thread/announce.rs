@@ -1,6 +1,6 @@
 //! What became known? Facts of what changed, each given out once (rules L1, L8 and F5).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Kind, Place, Thread, Turn,
@@ -15,38 +15,31 @@ use crate::{
 
 impl Thread {
     pub(super) fn announce(&mut self) -> Vec<Fact> {
+        self.attribute();
         let mut facts = Vec::new();
-        let dirty = std::mem::take(&mut self.dirty);
-        let mut by_turn: Vec<(Place, TurnId, usize)> = Vec::new();
+        let mut by_turn: HashMap<TurnId, Vec<(Place, usize)>> = HashMap::new();
         for slot in std::mem::take(&mut self.dirty_answers) {
-            if let Some((place, turn)) =
-                self.slab.get(slot).and_then(|slot| Some((&slot.place, slot.turn.clone()?)))
+            if let Some(known) = self.slab.get(slot)
+                && let Some(turn) = &known.turn
             {
-                by_turn.push((place.clone(), turn, slot));
+                by_turn.entry(turn.clone()).or_default().push((known.place.clone(), slot));
             }
         }
-        by_turn.sort();
-        for (_, id) in dirty {
-            self.announce_turn(&id, &mut by_turn, &mut facts);
+        for (_, id) in std::mem::take(&mut self.dirty) {
+            let mut answers = by_turn.remove(&id).unwrap_or_default();
+            answers.sort();
+            self.announce_turn(&id, answers, &mut facts);
         }
         facts
     }
 
-    fn announce_turn(
-        &mut self,
-        id: &TurnId,
-        answers: &mut Vec<(Place, TurnId, usize)>,
-        facts: &mut Vec<Fact>,
-    ) {
+    fn announce_turn(&mut self, id: &TurnId, answers: Vec<(Place, usize)>, facts: &mut Vec<Fact>) {
         let Some(mut turn) = self.turns.remove(id) else { return };
         let completion = turn::completion(&turn, &self.slab, self.status_of(id, &turn));
         let mut say = |body| facts.push(Fact { turn: id.clone(), body });
         self.admission(id, &mut turn, &mut say);
-        let mine: Vec<usize> =
-            answers.extract_if(.., |(_, turn, _)| turn == id).map(|(_, _, slot)| slot).collect();
-        let mut gaps = turn.gaps.clone();
-        gaps.extend(self.prompt_gaps(id, &turn).cloned());
-        for slot in mine {
+        let mut gaps = std::mem::take(&mut turn.unsaid.gaps);
+        for (_, slot) in answers {
             if let Some(slot) = self.slab.get_mut(slot) {
                 calls(slot, &mut say);
                 gaps.extend(slot.gaps.iter().cloned());
@@ -137,14 +130,14 @@ fn lost_calls(slot: &mut Slot, turn: &mut Turn, say: &mut impl FnMut(FactBody)) 
 }
 
 fn lineage(turn: &mut Turn, say: &mut impl FnMut(FactBody)) {
-    for thread in &turn.children {
+    for thread in std::mem::take(&mut turn.unsaid.children) {
         if turn.announced.children.insert(thread.clone()) {
-            say(FactBody::Child { thread: thread.clone() });
+            say(FactBody::Child { thread });
         }
     }
-    for place in &turn.generated {
+    for place in std::mem::take(&mut turn.unsaid.generated) {
         if turn.announced.generated.insert(place.id.clone()) {
-            say(FactBody::Generated { message: place.id.clone() });
+            say(FactBody::Generated { message: place.id });
         }
     }
 }

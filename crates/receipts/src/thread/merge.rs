@@ -128,11 +128,11 @@ fn raise_later(call: &mut Call, mut peak: crate::usage::Counters, gaps: &mut Vec
     call.usage = CallUsage::Known(peak);
 }
 
-/// Joins a new sighting of a prompt: its parts are stored one by one after it.
+/// Joins a new sighting of a prompt: its parts are stored one by one after it. Its clock goes with
+/// its place, and is left to that.
 pub(super) fn prompt(stored: &mut Prompt, seen: &Prompt) {
-    let rank =
-        |prompt: &Prompt| (prompt.parts, prompt.author, prompt.kind, prompt.content, prompt.clock);
+    let rank = |prompt: &Prompt| (prompt.parts, prompt.author, prompt.kind, prompt.content);
     if rank(seen) > rank(stored) {
-        stored.clone_from(seen);
+        *stored = Prompt { clock: stored.clock, ..*seen };
     }
 }

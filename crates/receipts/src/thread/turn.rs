@@ -12,25 +12,37 @@ use crate::{
 };
 
 /// What is known of one request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Turn {
     pub(super) kind: Kind,
     /// Where its prompt stands, or its first answer while no prompt is known.
     pub(super) place: Place,
     /// Answers of this request, in order; the values live in the thread's slab.
     pub(super) answers: BTreeMap<Place, usize>,
+    /// Those of them that are no summary that was made: see [`is_made_summary`].
+    said: BTreeMap<Place, usize>,
     /// Those of them that are not over: not closed, or with an open tool.
     pub(super) open: BTreeSet<Place>,
     /// Those of them that were closed before they were created: a clock stepped in their run.
     pub(super) stepped: BTreeSet<Place>,
     /// Prompts that the harness put in.
     pub(super) generated: BTreeSet<Place>,
-    pub(super) children: BTreeSet<ThreadId>,
+    /// Threads that its answers started, with the number of those that tell of each.
+    pub(super) children: BTreeMap<ThreadId, usize>,
     /// Sum of the known and the finally unknown calls.
     pub(super) usage: Usage,
     pub(super) no_reply: NoReply,
-    pub(super) gaps: BTreeSet<Gap>,
     pub(super) announced: Announced,
+    pub(super) unsaid: Unsaid,
+}
+
+/// What came to a turn since it was announced last, so that only this is looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unsaid {
+    pub(super) children: BTreeSet<ThreadId>,
+    pub(super) generated: BTreeSet<Place>,
+    /// Of its prompts.
+    pub(super) gaps: BTreeSet<Gap>,
 }
 
 /// Whether a request was sent with the wish for no answer.
@@ -43,7 +55,7 @@ pub(super) enum NoReply {
 }
 
 /// Which facts of a turn were already given out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Announced {
     pub(super) admitted: Option<Kind>,
     pub(super) started: Option<MessageId>,
@@ -55,7 +67,7 @@ pub(super) struct Announced {
 }
 
 /// The end of an attempt that was given out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Settled {
     /// The turn for which it was given out last.
     pub(super) turn: TurnId,
@@ -66,7 +78,7 @@ pub(super) struct Settled {
 }
 
 /// One answer in the thread's slab.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) answer: Answer,
     pub(super) place: Place,
@@ -86,14 +98,15 @@ impl Turn {
             kind,
             place,
             answers: BTreeMap::new(),
+            said: BTreeMap::new(),
             open: BTreeSet::new(),
             stepped: BTreeSet::new(),
             generated: BTreeSet::new(),
-            children: BTreeSet::new(),
+            children: BTreeMap::new(),
             usage: Usage::default(),
             no_reply: NoReply::NotWished,
-            gaps: BTreeSet::new(),
             announced: Announced::default(),
+            unsaid: Unsaid::default(),
         }
     }
 }
@@ -104,17 +117,45 @@ pub(super) fn is_stepped(answer: &Answer, place: &Place) -> bool {
 }
 
 impl Turn {
-    /// Sorts an answer of this turn by how it stands.
-    pub(super) fn place_answer(&mut self, place: &Place, answer: &Answer) {
-        if is_over(answer) {
-            self.open.remove(place)
-        } else {
-            self.open.insert(place.clone())
+    /// Takes an answer, or sorts it anew by how it stands.
+    pub(super) fn place_answer(&mut self, place: &Place, slot: usize, answer: &Answer) {
+        let sort = |set: &mut BTreeSet<Place>, is_in| match is_in {
+            true => set.insert(place.clone()),
+            false => set.remove(place),
         };
-        if is_stepped(answer, place) {
-            self.stepped.insert(place.clone());
+        sort(&mut self.open, !is_over(answer));
+        sort(&mut self.stepped, is_stepped(answer, place));
+        if is_made_summary(answer) {
+            self.said.remove(place);
         } else {
-            self.stepped.remove(place);
+            self.said.insert(place.clone(), slot);
+        }
+        self.answers.insert(place.clone(), slot);
+    }
+
+    pub(super) fn remove_answer(&mut self, place: &Place) {
+        self.answers.remove(place);
+        self.said.remove(place);
+        self.open.remove(place);
+        self.stepped.remove(place);
+    }
+
+    pub(super) fn add_children(&mut self, answer: &Answer) {
+        for child in &answer.children {
+            *self.children.entry(child.clone()).or_insert(0) += 1;
+            self.unsaid.children.insert(child.clone());
+        }
+    }
+
+    pub(super) fn remove_children(&mut self, answer: &Answer) {
+        for child in &answer.children {
+            if let Some(told) = self.children.get_mut(child) {
+                *told -= 1;
+                if *told == 0 {
+                    self.children.remove(child);
+                    self.unsaid.children.remove(child);
+                }
+            }
         }
     }
 }
@@ -284,10 +325,12 @@ enum RunEnd {
 
 /// A summary that was made says nothing about the request, unless the request asked for it.
 fn is_aside(answer: &Answer, kind: Kind) -> bool {
-    answer.role == AnswerRole::Summary
-        && kind != Kind::Summarize
-        && is_over(answer)
-        && !is_failed(answer)
+    kind != Kind::Summarize && is_made_summary(answer)
+}
+
+/// A summary that is there, whole.
+fn is_made_summary(answer: &Answer) -> bool {
+    answer.role == AnswerRole::Summary && is_over(answer) && !is_failed(answer)
 }
 
 /// The answers in the order in which they were made.
@@ -306,20 +349,24 @@ fn in_run_order<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Run<'a> {
 }
 
 fn by_place<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Run<'a> {
-    let all = || {
-        let answers = turn.answers.iter().rev();
-        answers.filter_map(|(place, slot)| Some((place, &slab.get(*slot)?.answer)))
+    let said = match turn.kind {
+        Kind::Summarize => &turn.answers,
+        Kind::Prompt | Kind::Shell | Kind::Orphan => &turn.said,
     };
-    let is_said = |(_, answer): &(&Place, &Answer)| !is_aside(answer, turn.kind);
-    let end = match all().next() {
-        Some(last) if !is_said(&last) => RunEnd::Compacted,
-        Some(_) | None => RunEnd::Answered,
+    let last = |answers: &'a BTreeMap<Place, usize>, count| {
+        let answers = answers.iter().rev().take(count);
+        answers
+            .filter_map(|(place, slot)| Some((place, &slab.get(*slot)?.answer)))
+            .collect::<Vec<_>>()
     };
-    let answers: Vec<_> = all().filter(is_said).take(ANSWERS_LOOKED_AT).collect();
-    if answers.is_empty() {
-        Run { answers: all().take(1).collect(), end }
-    } else {
-        Run { answers, end }
+    let end = match turn.answers.keys().next_back() == said.keys().next_back() {
+        true => RunEnd::Answered,
+        false => RunEnd::Compacted,
+    };
+    let answers = last(said, ANSWERS_LOOKED_AT);
+    match answers.is_empty() {
+        true => Run { answers: last(&turn.answers, 1), end },
+        false => Run { answers, end },
     }
 }
 

@@ -93,8 +93,10 @@ fn started(
     seen: (Option<UnixMillis>, &MessageId),
 ) -> Result<Recorded> {
     let body = EventBody::Fact(fact.body.clone());
-    let Some((first, _)) = find(rows, batch, &fact.turn, &body)? else {
-        return add(rows, batch, &fact.turn, body).map(Recorded::Appended);
+    let first = match find(rows, batch, &fact.turn, &body)? {
+        None => return add(rows, batch, &fact.turn, body).map(Recorded::Appended),
+        Some((first, stored)) if stored == body => return Ok(Recorded::Known(first)),
+        Some((first, _)) => first,
     };
     let events = rows.turn_event_rows(batch.session, batch.thread, &fact.turn)?;
     match turn::start(&events) {

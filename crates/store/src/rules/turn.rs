@@ -62,7 +62,8 @@ fn end(events: &[Event]) -> Option<&Completion> {
     let mut ends = Vec::new();
     for event in events {
         if let EventBody::Fact(FactBody::Call { message, at, .. }) = &event.body {
-            created.insert(message, *at);
+            let created = created.entry(message).or_insert(*at);
+            *created = (*created).min(*at);
         } else if let EventBody::Fact(FactBody::Completed(completion)) = &event.body {
             ends.push(completion);
         }

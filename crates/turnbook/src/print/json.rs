@@ -6,10 +6,10 @@
 
 use std::io::Write as _;
 
-use receipts::{Completion, Gap, Output, Receipt, Usage};
-use serde::{Serialize, ser::SerializeMap as _};
-use serde_json::value::RawValue;
+use receipts::{Completion, Output, Receipt};
+use serde::Serialize;
 
+use super::view::{CostView, GapView, OutputView, Partial, Truncated, UsageView};
 use crate::fold::Folded;
 
 /// Prints one object and a newline.
@@ -71,24 +71,6 @@ struct ReceiptView<'a> {
     gaps: Vec<GapView>,
 }
 
-/// Whether the output is that of a turn that did not complete; a boolean in JSON.
-struct Partial(bool);
-
-impl Serialize for Partial {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(self.0)
-    }
-}
-
-/// Whether a limit or a filter cut the answer; a boolean in JSON.
-struct Truncated(bool);
-
-impl Serialize for Truncated {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(self.0)
-    }
-}
-
 impl<'a> ReceiptView<'a> {
     fn new(receipt: &'a Receipt) -> Self {
         let completion: &Completion = &receipt.completion;
@@ -117,88 +99,5 @@ impl<'a> ReceiptView<'a> {
             children: receipt.children.iter().map(receipts::ThreadId::as_str).collect(),
             gaps: receipt.gaps.iter().map(GapView::new).collect(),
         }
-    }
-}
-
-/// `{"text": …}` or `{"value": …}`.
-enum OutputView<'a> {
-    Text(&'a str),
-    Value(Box<RawValue>),
-}
-
-impl<'a> OutputView<'a> {
-    fn new(output: &'a Output) -> Self {
-        match output {
-            Output::Text(text) | Output::Partial(text) => Self::Text(text),
-            Output::Value(value) => match RawValue::from_string(value.to_string()) {
-                Ok(raw) => Self::Value(raw),
-                // A value that was no JSON is still shown, as the text that it was.
-                Err(_) => Self::Text(value),
-            },
-        }
-    }
-}
-
-impl Serialize for OutputView<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        match self {
-            Self::Text(text) => map.serialize_entry("text", text)?,
-            Self::Value(value) => map.serialize_entry("value", value)?,
-        }
-        map.end()
-    }
-}
-
-#[derive(Serialize)]
-struct UsageView {
-    input: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    cache_write_1h: Option<u64>,
-    output: Option<u64>,
-    reasoning: Option<u64>,
-    calls: u64,
-    unknown_calls: u64,
-}
-
-impl UsageView {
-    fn new(usage: &Usage) -> Self {
-        Self {
-            input: usage.input.value(),
-            cache_read: usage.cache_read.value(),
-            cache_write: usage.cache_write.value(),
-            cache_write_1h: usage.cache_write_1h.value(),
-            output: usage.output.value(),
-            reasoning: usage.reasoning.value(),
-            calls: usage.calls,
-            unknown_calls: usage.unknown_calls,
-        }
-    }
-}
-
-/// The amount is an exact decimal number.
-#[derive(Serialize)]
-struct CostView {
-    amount: Box<RawValue>,
-    currency: &'static str,
-}
-
-impl CostView {
-    fn new(usage: &Usage) -> Option<Self> {
-        let amount = RawValue::from_string(usage.cost()?.to_string()).ok()?;
-        Some(Self { amount, currency: "USD" })
-    }
-}
-
-#[derive(Serialize)]
-struct GapView {
-    code: &'static str,
-    text: String,
-}
-
-impl GapView {
-    fn new(gap: &Gap) -> Self {
-        Self { code: gap.code(), text: gap.to_string() }
     }
 }

@@ -119,10 +119,20 @@ fn message() -> impl Strategy<Value = Message> {
     ]);
     prop_oneof![
         2 => (select(&PROMPTS[..]), 0_i64..12).prop_map(|(name, at)| prompt(name, at)),
+        2 => (select(&PROMPTS[..]), 0_i64..12).prop_map(|(name, at)| same(name, at)),
         1 => (select(&PROMPTS[..]), 0_i64..12).prop_map(|(name, at)| stepped(name, at)),
         1 => (select(&PROMPTS[..]), 0_i64..12, why).prop_map(|(name, at, why)| generated(name, at, why)),
         4 => answer(),
     ]
+}
+
+/// A prompt that says what others say, and may be the replay of one.
+fn same(name: &str, at: i64) -> Message {
+    let mut message = prompt(name, at);
+    if let Body::Prompt(prompt) = &mut message.body {
+        prompt.content = Some(0);
+    }
+    message
 }
 
 /// A prompt that was made after the clock had stepped back.
@@ -134,7 +144,8 @@ fn stepped(name: &str, at: i64) -> Message {
     message
 }
 
-/// A history in which each message has one place and one parent, seen once or in several states.
+/// A history in which each message has one role and one parent, seen once or in several states and
+/// at several times.
 fn history() -> impl Strategy<Value = Vec<Message>> {
     vec(message(), 0..24).prop_map(|messages| {
         let mut first: std::collections::HashMap<MessageId, Message> = Default::default();
@@ -142,9 +153,8 @@ fn history() -> impl Strategy<Value = Vec<Message>> {
             .into_iter()
             .filter_map(|mut message| {
                 let known = first.entry(message.id.clone()).or_insert_with(|| message.clone());
-                message.created = known.created;
                 match (&known.body, &mut message.body) {
-                    (Body::Prompt(known), Body::Prompt(seen)) => seen.clone_from(known),
+                    (Body::Prompt(_), Body::Prompt(_)) => {}
                     (Body::Answer(known), Body::Answer(seen)) => {
                         seen.parent.clone_from(&known.parent);
                     }

@@ -1,0 +1,109 @@
+//! `turnbook show`: what happened in a session?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args as ClapArgs;
+use receipts::{FactBody, Kind, RequestId, ThreadId, TurnId, UnixMillis, Usage};
+use store::{Captured, EventBody, Intent, Ledger, Session, TurnReport};
+
+use crate::{
+    args::{Format, FormatArgs, SessionArgs},
+    context::Context,
+    exit::{Code, Failure},
+    open, print,
+};
+
+/// Shows a session and its turns, in the order in which they were first seen.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Prints answers whole, instead of their first line.
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// How much of an answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Its first line.
+    Brief,
+    /// All of it.
+    Full,
+}
+
+/// A session with its turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    /// The session.
+    pub(crate) session: Session,
+    /// Its current input.
+    pub(crate) input: Option<Captured>,
+    /// What the calls that it owns used; `None` when it owns none.
+    pub(crate) usage: Option<Usage>,
+    /// Its turns.
+    pub(crate) turns: Vec<ShownTurn>,
+    /// Requests of ours that the agent's history does not show, oldest first.
+    pub(crate) requests: Vec<Intent>,
+}
+
+/// A turn with what only its admission tells.
+#[derive(Debug, Clone)]
+pub(crate) struct ShownTurn {
+    /// What the ledger reports of it.
+    pub(crate) report: TurnReport,
+    /// What was asked for; `None` when its admission was never seen.
+    pub(crate) kind: Option<Kind>,
+    /// When the agent stored it, by the agent's clock.
+    pub(crate) admitted_at: Option<UnixMillis>,
+}
+
+/// Collects and prints.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
+    let shown = open::view(context, |ledger| {
+        let session = open::session(ledger, &args.session.session)?;
+        Ok(collect(ledger, session)?)
+    })?;
+    let detail = if args.full { Detail::Full } else { Detail::Brief };
+    print::text_out(&match args.format.format() {
+        Format::Human => print::show_human(&shown, detail, &context.style),
+        Format::Json => print::show_json(&shown),
+    })?;
+    Ok(Code::Completed)
+}
+
+fn collect(ledger: &dyn Ledger, session: Session) -> store::Result<Shown> {
+    let id = session.id();
+    let mut admitted: BTreeMap<(ThreadId, TurnId), (Kind, Option<UnixMillis>)> = BTreeMap::new();
+    let mut requested: Vec<RequestId> = Vec::new();
+    open::events(ledger, id, |event| match (event.body, event.thread, event.turn) {
+        (EventBody::Fact(FactBody::Admitted { kind, at }), Some(thread), Some(turn)) => {
+            admitted.entry((thread, turn)).or_insert((kind, at));
+        }
+        (EventBody::Requested { request }, ..) => requested.push(request),
+        _ => {}
+    })?;
+    let turns: Vec<ShownTurn> = ledger
+        .turns(id)?
+        .into_iter()
+        .map(|report| {
+            let admission = admitted.get(&(report.thread.clone(), report.turn.clone()));
+            ShownTurn {
+                kind: admission.map(|(kind, _)| *kind),
+                admitted_at: admission.and_then(|(_, at)| *at),
+                report,
+            }
+        })
+        .collect();
+    let seen: BTreeSet<&RequestId> =
+        turns.iter().filter_map(|turn| turn.report.request.as_ref()).collect();
+    let mut requests = Vec::new();
+    for request in requested.iter().filter(|request| !seen.contains(request)) {
+        requests.extend(ledger.intent(request)?);
+    }
+    let mut inputs = ledger.input_history(id)?;
+    inputs.retain(|input| Some(input.capture) == session.capture());
+    Ok(Shown { usage: ledger.session_usage(id)?, input: inputs.pop(), session, turns, requests })
+}
