@@ -76,7 +76,8 @@ fn words(body: &EventBody) -> String {
     }
 }
 
-fn fact_words(fact: &FactBody) -> String {
+/// Tells a fact in words.
+pub(super) fn fact_words(fact: &FactBody) -> String {
     match fact {
         FactBody::Admitted { kind, .. } => format!("the agent stored the {}", kind.as_str()),
         FactBody::Started { message, .. } => format!("the agent began to answer in {message}"),

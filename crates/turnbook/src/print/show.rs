@@ -284,8 +284,9 @@ impl<'a> OwnerView<'a> {
     }
 }
 
+/// A turn.
 #[derive(Serialize)]
-struct TurnView<'a> {
+pub(super) struct TurnView<'a> {
     thread: &'a str,
     turn: &'a str,
     first_seq: u64,
@@ -304,7 +305,7 @@ struct TurnView<'a> {
 }
 
 impl<'a> TurnView<'a> {
-    fn new(turn: &'a ShownTurn) -> Self {
+    pub(super) fn new(turn: &'a ShownTurn) -> Self {
         let report = &turn.report;
         Self {
             thread: report.thread.as_str(),
@@ -326,8 +327,9 @@ impl<'a> TurnView<'a> {
     }
 }
 
+/// A request.
 #[derive(Serialize)]
-struct RequestView<'a> {
+pub(super) struct RequestView<'a> {
     request: &'a str,
     thread: &'a str,
     turn: Option<&'a str>,
@@ -345,7 +347,7 @@ struct RequestView<'a> {
 struct Settled(bool);
 
 impl<'a> RequestView<'a> {
-    fn new(intent: &'a Intent) -> Self {
+    pub(super) fn new(intent: &'a Intent) -> Self {
         Self {
             request: intent.request.as_str(),
             thread: intent.thread.as_str(),
