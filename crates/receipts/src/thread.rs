@@ -20,7 +20,7 @@ use std::{
 use answered::Answered;
 use attribution::Stale;
 use order::Place;
-use turn::{NoReply, Slot, Surroundings, Turn};
+use turn::{Follower, NoReply, Slot, Surroundings, Turn};
 
 use crate::{
     gap::Gap,
@@ -368,7 +368,9 @@ impl Thread {
                 .first_other(later, id)
                 .or_else(|| self.answered_stepped.first_other(None, id)),
         };
-        Surroundings { owner: self.owner, followed_by: followed_by.cloned() }
+        let followed_by = followed_by
+            .map(|(prompt, turn)| Follower { turn: turn.clone(), asked_at: prompt.time() });
+        Surroundings { owner: self.owner, followed_by }
     }
 
     fn clock(&self, id: &MessageId) -> Clock {

@@ -8,7 +8,7 @@ use receipts::Status;
 use recorder::DriveError;
 use store::{Current, StoreError};
 
-use crate::config::ConfigError;
+use crate::{config::ConfigError, print::clean};
 
 /// How the program ends, for scripts. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -364,7 +364,8 @@ pub(crate) fn failure(failure: &Failure) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut err = std::io::stderr().lock();
-    let _written = writeln!(err, "turnbook: {}", failure.message());
+    // It may quote what an agent said.
+    let _written = writeln!(err, "turnbook: {}", clean(&failure.message()));
     if let Some(advice) = failure.advice() {
         let _written = writeln!(err, "  what to do: {advice}");
     }
