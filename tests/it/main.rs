@@ -1,11 +1,15 @@
 //! End to end: the real program, on real input.
 
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
 mod fold;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod record;
+#[cfg(test)]
+mod run;
 #[cfg(test)]
 mod server;
 #[cfg(test)]

@@ -8,7 +8,12 @@ use opencode_client::{
 };
 use store::Driver;
 
-use crate::{config::{Config, Folders, Server}, context::Context, exit::Failure, lease::Lease};
+use crate::{
+    config::{Config, Folders, Server},
+    context::Context,
+    exit::Failure,
+    lease::Lease,
+};
 
 /// An address at which nothing can ever answer, so that only files are read.
 const NOWHERE: &str = "http://127.0.0.1:0";

@@ -39,7 +39,7 @@ impl Run {
         let argv =
             std::env::args_os().map(|argument| redactor.redact(&argument.to_string_lossy()).into());
         let new = NewExec {
-            id: exec.clone(),
+            id: exec,
             parent: None,
             argv: argv.collect(),
             cwd: std::env::current_dir().ok().map(|cwd| cwd.to_string_lossy().into()),

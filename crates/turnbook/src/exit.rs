@@ -176,7 +176,13 @@ impl From<DriveError> for Failure {
         match error {
             DriveError::Store(error) => Self::Store(error),
             DriveError::Reach(error) => Self::Harness(error),
-            error => Self::Drive(error),
+            error @ (DriveError::Locked(_)
+            | DriveError::NoThread { .. }
+            | DriveError::ThreadUncertain { .. }
+            | DriveError::NotOurs { .. }
+            | DriveError::AnswerUncertain
+            | DriveError::Interrupted
+            | _) => Self::Drive(error),
         }
     }
 }
@@ -251,7 +257,7 @@ fn drive_code(error: &DriveError) -> Code {
         DriveError::Locked(_) => Code::Stale,
         DriveError::AnswerUncertain | DriveError::ThreadUncertain { .. } => Code::Pending,
         DriveError::NotOurs { .. } | DriveError::NoThread { .. } => Code::BadInput,
-        _ => Code::Internal,
+        DriveError::Store(_) | DriveError::Reach(_) | DriveError::Interrupted | _ => Code::Internal,
     }
 }
 
@@ -264,7 +270,7 @@ fn drive_advice(error: &DriveError) -> Option<&'static str> {
         DriveError::AnswerUncertain => "answer it in the agent itself, or abort the turn",
         DriveError::NotOurs { .. } => "whoever started that turn can answer it",
         DriveError::NoThread { .. } => "`turnbook run --session NAME PROMPT` makes one",
-        _ => return None,
+        DriveError::Store(_) | DriveError::Reach(_) | DriveError::Interrupted | _ => return None,
     })
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn driven_human(
         Some(report) => receipt(report, style),
         None => no_receipt(intent, style),
     };
-    text.push_str(&format!("session   {}\n", clean(session.as_str())));
+    text.extend([format!("session   {}\n", clean(session.as_str()))]);
     text
 }
 
@@ -51,17 +51,17 @@ fn receipt(report: &TurnReport, style: &Style) -> String {
     text.push('\n');
     if let Some(failure) = completion.and_then(|completion| completion.failure.as_ref()) {
         let words = format!("{}: {}", failure.name, failure.message);
-        text.push_str(&format!("error     {}\n", clean(&words)));
+        text.extend([format!("error     {}\n", clean(&words))]);
     }
     if let Some(later) = completion.and_then(|completion| completion.absorbed_by.as_ref()) {
-        text.push_str(&format!("absorbed  answered under {}\n", clean(later.as_str())));
+        text.extend([format!("absorbed  answered under {}\n", clean(later.as_str()))]);
     }
     if let Some(usage) = &report.usage {
-        text.push_str(&format!("used      {}\n", tokens::sentence(usage)));
+        text.extend([format!("used      {}\n", tokens::sentence(usage))]);
     }
     for found in &report.gaps {
         let words = fit(&format!("{found}: {}", gap::meaning(found)), style.width, 10);
-        text.push_str(&format!("gap       {}\n", clean(&words)));
+        text.extend([format!("gap       {}\n", clean(&words))]);
     }
     text
 }
@@ -209,7 +209,12 @@ fn fact_line(session: &SessionId, fact: &Fact) -> String {
             }
             None => String::new(),
         },
-        _ => String::new(),
+        FactBody::Admitted { .. }
+        | FactBody::Started { .. }
+        | FactBody::Call { .. }
+        | FactBody::Child { .. }
+        | FactBody::Generated { .. }
+        | FactBody::Gap(_) => String::new(),
     };
     format!("{session}  {}  {}{answer}", fact.turn, fact_words(&fact.body))
 }
@@ -292,7 +297,7 @@ pub(crate) fn ask_human(ask: &Ask) -> String {
     if let AskBody::Questions(questions) = &ask.body {
         for choice in questions.iter().flat_map(|question| &question.choices) {
             let (label, description) = (clean(&choice.label), clean(&choice.description));
-            text.push_str(&format!("  - {label}: {description}\n"));
+            text.extend([format!("  - {label}: {description}\n")]);
         }
     }
     text

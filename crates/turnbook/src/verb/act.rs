@@ -1,5 +1,7 @@
 //! `turnbook abort`, `steer`, `answer` and `close`: what can be done to a session from elsewhere?
 
+use std::sync::Arc;
+
 use clap::{Args as ClapArgs, ValueEnum};
 use harness::{Answer, Ask, AskBody, PromptMode, Verdict};
 use recorder::Request;
@@ -109,7 +111,7 @@ async fn take_over(
         // Looking takes nothing over.
         return list(&agent, session).await;
     }
-    let recorder = run.recorder(agent.client.clone());
+    let recorder = run.recorder(Arc::clone(&agent.client));
     let wheel = Wheel::take(&recorder, session.id(), &agent).await?;
     let done = do_it(act, &agent, (&wheel, session)).await;
     wheel.let_go(None).await?;

@@ -8,6 +8,7 @@ use std::{
     io::{IsTerminal as _, Read as _},
     path::PathBuf,
     str::FromStr,
+    sync::Arc,
 };
 
 use anyhow::Context as _;
@@ -121,7 +122,7 @@ async fn drive(
     let workdir = session.fixed.workdir.clone();
     let agent = reach(args, context, session.driver.as_ref(), workdir.as_deref()).await?;
     let id = session.id().clone();
-    let recorder = run.recorder(agent.client.clone());
+    let recorder = run.recorder(Arc::clone(&agent.client));
     let wheel = Wheel::take(&recorder, &id, &agent).await?;
     let thread = wheel.drive().thread(workdir.as_deref(), &format!("turnbook {id}")).await?;
     let follow =
