@@ -410,8 +410,9 @@ pub(super) fn completion(
     slab: &[Slot],
     (status, absorbed_by): (Status, Option<TurnId>),
 ) -> Completion {
-    let last = last_answer(turn, slab);
-    let made_last = in_run_order(turn, slab).answers.first().copied();
+    let run = in_run_order(turn, slab);
+    let made_last = run.answers.first().copied();
+    let last = if turn.stepped.is_empty() { made_last } else { last_answer(turn, slab) };
     let failure = match status {
         Status::Interrupted => last.and_then(|(_, answer)| failure(answer)),
         Status::Failed => made_last.and_then(|(_, answer)| failure(answer)),
@@ -431,7 +432,7 @@ pub(super) fn completion(
         absorbed_by,
         started_at: turn.answers.first_key_value().and_then(|(place, _)| place.time()),
         completed_at: made_last.and_then(|(_, answer)| answer.completed),
-        output: output(turn, slab, status),
+        output: output(turn, &run, status),
     }
 }
 
@@ -444,8 +445,7 @@ fn failure(answer: &Answer) -> Option<&Failure> {
 
 /// The value of the last answer, else the text after the last step start of the attempt (rule F6):
 /// answers in which no step began say nothing about it.
-fn output(turn: &Turn, slab: &[Slot], status: Status) -> Option<Output> {
-    let run = in_run_order(turn, slab);
+fn output(turn: &Turn, run: &Run<'_>, status: Status) -> Option<Output> {
     let (last, earlier) = run.answers.split_first()?;
     if let Ending::Structured(value) = &last.1.ending {
         return Some(Output::Value(value.clone()));
@@ -479,6 +479,9 @@ pub(super) fn attempts(turn: &Turn, slab: &[Slot]) -> u32 {
 
 /// Two or more whole answers to one prompt.
 pub(super) fn conflicting(turn: &Turn, slab: &[Slot]) -> Vec<MessageId> {
+    if turn.answers.len() < 2 {
+        return Vec::new();
+    }
     let mut by_parent: BTreeMap<&MessageId, Vec<&Place>> = BTreeMap::new();
     for (place, slot) in &turn.answers {
         if let Some(Slot { answer, .. }) = slab.get(*slot)

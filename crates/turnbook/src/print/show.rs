@@ -11,7 +11,7 @@ use super::{
     log::outcome_words,
     pretty,
     style::{Style, Tone},
-    text::{clean, clean_lines, first_line, fit},
+    text::{clean, clean_lines, first_line, fit, wrap},
     time::{between, moment},
     tokens,
     view::{
@@ -63,9 +63,18 @@ struct Paragraph<'a> {
 }
 
 impl Paragraph<'_> {
+    /// Adds words, broken into lines where they do not fit.
     fn line(&mut self, word: &str, tone: Tone, words: &str) {
-        let room = self.style.width;
-        let words = self.style.paint.paint(tone, &fit(&clean(words), room, self.indent));
+        let broken = wrap(&clean(words), self.style.width, self.indent);
+        for (at, words) in broken.iter().enumerate() {
+            let words = self.style.paint.paint(tone, words);
+            self.raw(if at == 0 { word } else { "" }, &words);
+        }
+    }
+
+    /// Adds words, cut where they do not fit: for what is told in full elsewhere.
+    fn brief(&mut self, word: &str, words: &str) {
+        let words = fit(&clean(words), self.style.width, self.indent);
         self.raw(word, &words);
     }
 
@@ -124,7 +133,7 @@ fn inputs(lines: &mut Paragraph<'_>, inputs: &[InputReport]) {
         let prompt = input.prompt.as_deref().map(first_line).unwrap_or_default();
         let (key, number) = (&input.key, report.captured.capture.0);
         let words = format!("{key}, number {number}: {usage}; {outcome}; {prompt}");
-        lines.line(word, Tone::Plain, &words);
+        lines.brief(word, &words);
     }
     if let Some(more) = inputs.len().checked_sub(INPUTS_MAX).filter(|more| *more > 0) {
         lines.line("", Tone::Faint, &format!("and {more} earlier ones, which --json lists"));
@@ -235,7 +244,7 @@ fn ending(lines: &mut Paragraph<'_>, completion: &Completion, detail: Detail) {
         None => return,
     };
     match detail {
-        Detail::Brief => lines.line(word, Tone::Plain, &first_line(text)),
+        Detail::Brief => lines.brief(word, &first_line(text)),
         Detail::Full => lines.raw(word, &clean_lines(text, &" ".repeat(TURN_INDENT))),
     }
     if completion.is_truncated() {
