@@ -8,8 +8,8 @@ use std::{
 use serde::Deserialize;
 use testkit::{
     agents,
-    model::Model,
-    opencode::{Home, MODEL, PROVIDER, Setup},
+    model::{Model, Tally},
+    opencode::{Home, MODEL, OpenCode, PROVIDER, Setup},
 };
 
 use crate::server::Outcome;
@@ -96,7 +96,6 @@ pub(crate) struct Shown {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) turn: String,
-    pub(crate) request: Option<String>,
     pub(crate) status: String,
     pub(crate) owner: Option<Owner>,
     pub(crate) usage: Option<Counters>,
@@ -105,11 +104,12 @@ pub(crate) struct Turn {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Owner {
     pub(crate) exec: String,
+    pub(crate) labels: std::collections::BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Request {
-    pub(crate) request: String,
+    pub(crate) owner: Owner,
     pub(crate) delivery: Delivery,
 }
 
@@ -126,4 +126,108 @@ pub(crate) struct Counters {
     pub(crate) reasoning: Option<u64>,
     pub(crate) calls: u64,
     pub(crate) unknown_calls: u64,
+}
+
+impl From<&Counters> for Tally {
+    fn from(counters: &Counters) -> Self {
+        Self {
+            calls: counters.calls,
+            unknown_calls: counters.unknown_calls,
+            input: counters.input.unwrap_or(0),
+            cache_read: counters.cache_read.unwrap_or(0),
+            output: counters.output.unwrap_or(0),
+            reasoning: counters.reasoning.unwrap_or(0),
+        }
+    }
+}
+
+/// A desk with a server that runs already, as a person's own does.
+pub(crate) struct Attached {
+    pub(crate) server: Option<OpenCode>,
+    pub(crate) url: String,
+    pub(crate) desk: Desk,
+}
+
+impl Attached {
+    /// Starts the server, and tells the program its password as a person would.
+    pub(crate) fn new() -> Outcome<Self> {
+        let desk = Desk::new()?;
+        let server = OpenCode::start(&agents::opencode()?, &desk.home)?;
+        let (url, password) = (server.url(), server.password().to_owned());
+        let folder = desk.home.project().with_file_name("user").join("config/turnbook");
+        std::fs::create_dir_all(&folder)?;
+        let config = format!(
+            "[[opencode.servers]]\nurl = \"{url}\"\nusername = \"opencode\"\npassword = \"{password}\"\n"
+        );
+        std::fs::write(folder.join("config.toml"), config)?;
+        Ok(Self { server: Some(server), url, desk })
+    }
+
+    /// Starts the server again, at the same address.
+    pub(crate) fn start_again(&mut self) -> Outcome {
+        self.server = Some(OpenCode::start(&agents::opencode()?, &self.desk.home)?);
+        Ok(())
+    }
+
+    /// Kills the server as a crash would.
+    pub(crate) fn kill(&mut self) -> Outcome {
+        self.server.take().ok_or("the server runs")?.kill()?;
+        Ok(())
+    }
+
+    /// `turnbook run` on this server.
+    pub(crate) fn run(&self, session: &str, round: &str, prompt: &str) -> Command {
+        let label = format!("round={round}");
+        let args = ["run", "--attach", &self.url, "--session", session, "--label", &label];
+        let mut args = args.to_vec();
+        args.extend(["--json", prompt]);
+        self.desk.turnbook(&args)
+    }
+
+    /// Recovers until nothing is open any more, and says how often that took.
+    pub(crate) fn recover(&self) -> Outcome<usize> {
+        // What was never sent is proven so after some seconds, and each look takes some.
+        for times in 1..60 {
+            let ran = self.desk.run(&["recover", "--json"])?;
+            if ran.code != 0 {
+                return Err(format!("{ran:?}").into());
+            }
+            let lines = ran.stdout.lines().map(serde_json::from_str::<Recovered>);
+            let found = lines.collect::<Result<Vec<_>, _>>()?;
+            if found.iter().all(|found| found.uncertain.is_empty() && found.pending_turns == 0) {
+                return Ok(times);
+            }
+        }
+        Err("something stays open".into())
+    }
+}
+
+/// What `recover --json` prints of a session, as far as the tests look at it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Recovered {
+    pub(crate) uncertain: Vec<String>,
+    pub(crate) pending_turns: usize,
+}
+
+/// Numbers that are the same for the same seed; `TURNBOOK_SEED` gives another.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new() -> Self {
+        Self(number("TURNBOOK_SEED", 7))
+    }
+
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// How often something is tried; the long runs say more.
+#[expect(clippy::disallowed_methods, reason = "the long runs set it for the whole process")]
+pub(crate) fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }

@@ -1,6 +1,8 @@
 //! End to end: the real program, on real input.
 
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod fold;
@@ -14,5 +16,7 @@ mod run;
 mod server;
 #[cfg(test)]
 mod story;
+#[cfg(test)]
+mod takeover;
 #[cfg(test)]
 mod views;

@@ -21,7 +21,11 @@ fn a_turn_streams_its_answer_and_leaves_a_receipt() -> Outcome {
     desk.model.script(&second, [Reply::text("again").stop(Usage::of(160, 8))]);
     let ran = desk.run(&["run", "--session", "greet", &first.prompt("say hello")])?;
     assert_eq!((ran.code, &*ran.stdout), (0, "hello\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("input 150, ") && ran.stderr.contains("output 7, "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("input 150, ") && ran.stderr.contains("output 7, "),
+        "{}",
+        ran.stderr
+    );
     let ran = desk.run(&["run", "--session", "greet", "--json", &second.prompt("once more")])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains(r#""text": "again""#), "{}", ran.stdout);
