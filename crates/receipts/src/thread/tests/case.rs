@@ -414,6 +414,19 @@ fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
     assert_eq!(thread.take_facts(), []);
 }
 
+/// Found by fuzzing: the turn of a prompt is made only after its gaps were noted.
+#[test]
+fn l1_what_does_not_fit_in_a_prompt_is_said_once() {
+    let mut timeless = prompt("p", 1);
+    timeless.created = None;
+    let mut thread = fold([timeless.clone()], Owner::Idle);
+    let gap = FactBody::Gap(Gap::MissingTime { message: id("p") });
+    let said = thread.take_facts().into_iter().filter(|fact| fact.body == gap).count();
+    assert_eq!(said, 1);
+    thread.observe(Observation::Message(timeless));
+    assert_eq!(thread.take_facts(), []);
+}
+
 fn completions(facts: &[Fact]) -> Vec<Status> {
     facts
         .iter()
