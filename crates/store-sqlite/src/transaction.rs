@@ -61,6 +61,11 @@ impl<'c> Transaction<'c> {
         self.written.get()
     }
 
+    /// Tells whether names are remembered that stand or fall with this transaction.
+    pub(crate) fn has_new_names(&self) -> bool {
+        self.last_name.get().is_some()
+    }
+
     /// Fails when the engine failed before.
     pub(crate) fn check_usable(&self) -> Result<()> {
         match &*self.failed.borrow() {

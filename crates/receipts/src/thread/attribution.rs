@@ -403,13 +403,14 @@ impl Thread {
         work: &mut BTreeSet<Place>,
     ) {
         let Some(node) = self.nodes.get_mut(&place.id) else { return };
+        let answers: Vec<usize> = node.answered_by.iter().copied().collect();
         if let Some(prompt) = &mut node.prompt {
             prompt.root = root.clone();
-        }
-        let answers: Vec<usize> = node.answered_by.iter().copied().collect();
-        if let Some(turn) = self.turns.get_mut(was) {
-            turn.generated.remove(place);
-            turn.unsaid.generated.remove(place);
+            if let Some(turn) = self.turns.get_mut(was) {
+                turn.generated.remove(place);
+                turn.unsaid.generated.remove(place);
+                turn.unsaid.gaps.retain(|gap| !prompt.gaps.contains(gap));
+            }
         }
         for answered in [&mut self.answered, &mut self.answered_stepped] {
             if answered.contains(place) {
@@ -441,6 +442,9 @@ impl Thread {
         if wished {
             turn.no_reply = NoReply::Wished;
         }
+        // The turn may be new, while what did not fit in its prompt was seen before.
+        let prompt = self.nodes.get(&place.id).and_then(|node| node.prompt.as_ref());
+        turn.unsaid.gaps.extend(prompt.into_iter().flat_map(|prompt| prompt.gaps.iter().cloned()));
         self.dirty.insert((place, own));
     }
 }

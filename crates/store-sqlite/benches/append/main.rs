@@ -29,12 +29,17 @@ const ALONE: usize = 256;
 
 #[expect(clippy::print_stdout, reason = "a bench prints what it found")]
 fn main() {
-    for (name, callers, each) in [("alone", 1, ALONE), ("64 callers", CALLERS, EACH)] {
+    let cases = [
+        ("alone", 1, ALONE, Callers::Threads),
+        ("64 callers", CALLERS, EACH, Callers::Threads),
+        ("64 appends in one work", CALLERS, EACH, Callers::OneWork),
+    ];
+    for (name, callers, each, kind) in cases {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let works: Vec<Work> = (0..callers).map(|caller| Work::new(caller, each)).collect();
         let script = Script::record(&open(&folder, "scratch"), &works);
         let (mut ours, mut bare): (Vec<_>, Vec<_>) =
-            (0..ROUNDS).map(|_| round(&works, &script)).unzip();
+            (0..ROUNDS).map(|_| round(&works, &script, kind)).unzip();
         ours.sort_unstable();
         bare.sort_unstable();
         let appends = callers * each;
@@ -48,19 +53,41 @@ fn main() {
 }
 
 /// Measures both sides once, each on a file of its own.
-fn round(works: &[Work], script: &Script) -> (Duration, Duration) {
+fn round(works: &[Work], script: &Script, callers: Callers) -> (Duration, Duration) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mut bare = Bare::new(open(&folder, "bare"), script);
     let ours = Writer::new(Arc::new(open(&folder, "ours")));
     works.iter().for_each(|work| work.prepare(&ours));
     let bare = timed(|| bare.commit(script, works.len()));
-    let ours =
-        if let [work] = works { timed(|| work.append_all(&ours)) } else { together(&ours, works) };
+    let ours = match (works, callers) {
+        ([work], _) => timed(|| work.append_all(&ours)),
+        (_, Callers::Threads) => together(&ours, works),
+        (_, Callers::OneWork) => timed(|| in_one_work(&ours, works)),
+    };
     (ours, bare)
 }
 
 fn open(folder: &TempDir, name: &str) -> SqliteStore {
     SqliteStore::open(&folder.path().join(name)).expect("it opens")
+}
+
+/// Who appends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Callers {
+    /// Each caller in a thread of its own, which waits for its acknowledgement.
+    Threads,
+    /// One caller all of it: what the rules and rows cost, without any hand-over of threads.
+    OneWork,
+}
+
+fn in_one_work(writer: &Writer, works: &[Work]) {
+    let each = works.first().map_or(0, |work| work.facts.len());
+    for number in 0..each {
+        let works = works.to_vec();
+        let appended = writer
+            .update(move |ledger| works.iter().try_for_each(|work| work.append(ledger, number)));
+        appended.expect("they are appended");
+    }
 }
 
 /// Lets every caller append in a thread of its own.

@@ -3,7 +3,7 @@
 use crate::{
     Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, Fact,
     FactBody, Failure, Finish, Gap, Generated, Kind, Lineage, Message, MessageId, Observation,
-    Owner, Prompt, Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage,
+    Owner, Prompt, Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage, Usd,
 };
 
 pub(super) fn id(text: &str) -> MessageId {
@@ -411,6 +411,36 @@ fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
     );
     assert_eq!(statuses(&thread), [("p".to_owned(), Status::Completed)]);
     thread.observe(Observation::Message(failed));
+    assert_eq!(thread.take_facts(), []);
+}
+
+/// Found by fuzzing: a sum that went beyond what can be kept comes back exactly.
+#[test]
+fn u3_a_sum_of_costs_depends_on_no_order() {
+    let call = |cost: &str| Counters { cost: Usd::parse(cost), ..Counters::UNKNOWN };
+    let of = |costs: &[&str]| {
+        let mut usage = Usage::default();
+        costs.iter().for_each(|cost| usage.add(&call(cost)));
+        usage
+    };
+    let most = "79228162514264337593543950335";
+    let (all, turned) = (of(&[most, "3", "0.000104"]), of(&["0.000104", "3", most]));
+    assert_eq!((all, all.cost()), (turned, None));
+    let mut rest = all;
+    rest.unmerge(&of(&[most]));
+    assert_eq!((rest.cost(), rest), (Usd::parse("3.000104"), of(&["3", "0.000104"])));
+}
+
+/// Found by fuzzing: the turn of a prompt is made only after its gaps were noted.
+#[test]
+fn l1_what_does_not_fit_in_a_prompt_is_said_once() {
+    let mut timeless = prompt("p", 1);
+    timeless.created = None;
+    let mut thread = fold([timeless.clone()], Owner::Idle);
+    let gap = FactBody::Gap(Gap::MissingTime { message: id("p") });
+    let said = thread.take_facts().into_iter().filter(|fact| fact.body == gap).count();
+    assert_eq!(said, 1);
+    thread.observe(Observation::Message(timeless));
     assert_eq!(thread.take_facts(), []);
 }
 
