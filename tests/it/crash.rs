@@ -128,9 +128,11 @@ async fn l10_a_killed_recorder_loses_and_doubles_nothing() -> Outcome {
 fn judge(shown: &Shown, events: &[String], seen: &mut BTreeMap<String, Option<Tally>>) {
     for turn in &shown.turns {
         let round = round(turn.owner.as_ref()).expect("nobody else prompts").to_owned();
-        assert_eq!(turn.status, "completed", "{round}: {turn:?}");
-        for kind in ["admitted", "started", "completed"] {
-            assert_eq!(count(events, &turn.turn, kind), 1, "{round}: {kind}");
+        // A prompt of a later round may have come while this one ran, and been answered with it.
+        assert!(matches!(&*turn.status, "completed" | "absorbed"), "{round}: {turn:?}");
+        let started = usize::from(turn.usage.is_some());
+        for (kind, times) in [("admitted", 1), ("started", started), ("completed", 1)] {
+            assert_eq!(count(events, &turn.turn, kind), times, "{round}: {kind}");
         }
         let usage = turn.usage.as_ref().map(Tally::from);
         assert!(seen.insert(round.clone(), usage).is_none(), "{round} has two turns");

@@ -25,6 +25,9 @@ impl Server {
     }
 
     pub(crate) fn of_url(url: &str, authorization: &str) -> Self {
+        // The program brings TLS and names the cryptography itself; this client has to, too. Another
+        // test of this process may have been faster.
+        let _named = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         Self { server: None, url: url.to_owned(), authorization: authorization.to_owned(), client }
     }
