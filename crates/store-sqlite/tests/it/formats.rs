@@ -9,7 +9,7 @@ use store::{Access as _, Store as _};
 use store_sqlite::SqliteStore;
 
 use crate::{
-    dump::dump,
+    dump::dump_stored,
     operation::{Operation, apply, history},
     setting::{Place, assert_lawful, chosen},
 };
@@ -29,7 +29,7 @@ fn bless() {
             Ok(())
         })
         .unwrap();
-    fs::write(kept(SqliteStore::FORMAT, "txt"), store.view(dump).unwrap()).unwrap();
+    fs::write(kept(SqliteStore::FORMAT, "txt"), store.view(dump_stored).unwrap()).unwrap();
     store.close().unwrap();
     fs::copy(&place.path, kept(SqliteStore::FORMAT, "sqlite")).unwrap();
 }
@@ -44,7 +44,7 @@ fn a_store_of_every_format_says_what_it_said_when_it_was_written() {
         fs::copy(kept(format, "sqlite"), &place.path).unwrap();
         let store = SqliteStore::open_existing(&place.path).unwrap();
         let expected = fs::read_to_string(kept(format, "txt")).unwrap();
-        assert_eq!(store.view(dump).unwrap(), expected, "format {format}");
+        assert_eq!(store.view(dump_stored).unwrap(), expected, "format {format}");
         assert_lawful(&store);
         assert_eq!(store.info().unwrap().format, SqliteStore::FORMAT);
     }
