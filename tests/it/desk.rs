@@ -103,7 +103,6 @@ pub(crate) struct Turn {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Owner {
-    pub(crate) exec: String,
     pub(crate) labels: std::collections::BTreeMap<String, String>,
 }
 

@@ -20,18 +20,17 @@ use testkit::{
 use crate::server::Outcome;
 
 /// A model, a server, a ledger and a recorder of one run.
-pub(crate) struct Rig {
-    pub(crate) model: Model,
-    pub(crate) server: OpenCode,
-    pub(crate) writer: Writer,
-    pub(crate) recorder: Recorder,
-    pub(crate) session: SessionId,
-    home: Home,
-    folder: tempfile::TempDir,
+struct Rig {
+    model: Model,
+    writer: Writer,
+    recorder: Recorder,
+    session: SessionId,
+    /// Kept until the end: the server, its home and the folder of the locks.
+    _kept: (OpenCode, Home, tempfile::TempDir),
 }
 
 impl Rig {
-    pub(crate) async fn start(store: Arc<dyn Store>) -> Outcome<Self> {
+    async fn start(store: Arc<dyn Store>) -> Outcome<Self> {
         let model = Model::start()?;
         let home = Home::create(&Setup::new(&model.base_url()))?;
         let server = OpenCode::start(&agents::opencode()?, &home)?;
@@ -52,10 +51,10 @@ impl Rig {
             .database(home.database());
         let client: Arc<dyn Harness> = Arc::new(Client::attach(&config).await?.0);
         let recorder = recorder(&writer, client, folder.path(), "exec-1")?;
-        Ok(Self { model, server, writer, recorder, session, home, folder })
+        Ok(Self { model, writer, recorder, session, _kept: (server, home, folder) })
     }
 
-    pub(crate) async fn claim(&self) -> Outcome<Drive> {
+    async fn claim(&self) -> Outcome<Drive> {
         let session = self.session.clone();
         let current = self.writer.view(|ledger| ledger.session(&session))?;
         let driver = current.and_then(|session| session.driver);
@@ -64,7 +63,7 @@ impl Rig {
         Ok(drive)
     }
 
-    pub(crate) fn turns(&self) -> Outcome<Vec<TurnReport>> {
+    fn turns(&self) -> Outcome<Vec<TurnReport>> {
         Ok(self.writer.view(|ledger| ledger.turns(&self.session))?)
     }
 }
@@ -124,7 +123,11 @@ fn events(told: &[Told]) -> Vec<LiveEvent> {
     told.iter()
         .filter_map(|told| match told {
             Told::Turn { event, .. } => Some(event.clone()),
-            _ => None,
+            Told::Recorded { .. }
+            | Told::Live(_)
+            | Told::CaughtUp
+            | Told::Unrecorded(_)
+            | Told::Unread { .. } => None,
         })
         .collect()
 }
