@@ -84,7 +84,8 @@ impl Stage {
                 command
             }
         };
-        command.args(arguments).stdin(Stdio::null());
+        // What is said comes in its order, wherever it is read.
+        command.args(arguments).stdin(Stdio::null()).stderr(std::io::stdout());
         Ok(command)
     }
 

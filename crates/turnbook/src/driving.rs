@@ -83,7 +83,7 @@ impl Run {
 }
 
 /// A session that is to be there.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) id: SessionId,
     /// Where the agent is to work; for a session that is there, only what was asked for by name.

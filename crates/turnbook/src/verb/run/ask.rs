@@ -1,34 +1,72 @@
 //! What is answered when the agent asks? By policy, or by the person at the terminal.
 
-use std::io::{BufRead as _, Write as _};
+use std::{
+    io::{BufRead as _, Write as _},
+    thread,
+};
 
-use harness::{Answer, Ask, AskBody, Question, Verdict};
+use harness::{Answer, Ask, AskBody, AskId, Question, Verdict};
+use tokio::sync::mpsc;
 
 use crate::{config::Permission, print::clean};
 
-/// What is answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answered {
-    /// This.
-    With(Answer),
-    /// Nothing: the terminal gave no answer, and the question stays.
-    Elsewhere,
+/// Decides by policy; `None` when the person is to be asked.
+pub(super) fn by_policy(policy: Permission, ask: &Ask) -> Option<Answer> {
+    match policy {
+        Permission::Reject => Some(rejected(ask)),
+        Permission::Allow => Some(match &ask.body {
+            AskBody::Permission { .. } => Answer::Permission(Verdict::Once),
+            // Nothing can be allowed there, and nobody is to be asked.
+            AskBody::Questions(_) => Answer::Decline,
+        }),
+        Permission::Ask => None,
+    }
 }
 
-/// Decides by policy; asks the person when that is the policy.
-pub(super) async fn decide(policy: Permission, ask: &Ask) -> Answered {
-    match policy {
-        Permission::Reject => Answered::With(rejected(ask)),
-        Permission::Allow => match &ask.body {
-            AskBody::Permission { .. } => Answered::With(Answer::Permission(Verdict::Once)),
-            // Nothing can be allowed there, and nobody is to be asked.
-            AskBody::Questions(_) => Answered::With(Answer::Decline),
-        },
-        Permission::Ask => {
-            let ask = ask.clone();
-            let asked = tokio::task::spawn_blocking(move || at_terminal(&ask)).await;
-            asked.ok().flatten().map_or(Answered::Elsewhere, Answered::With)
+/// What the person said; `None` when the terminal is gone.
+pub(super) type Said = (AskId, Option<Answer>);
+
+/// The person at the terminal, who is asked one thing after the other.
+///
+/// Whoever waits for the answer can turn to something else meanwhile, such as Ctrl-C: the terminal
+/// is read by a thread of its own, which ends with the program.
+#[derive(Debug)]
+pub(super) struct Person {
+    tell: mpsc::Sender<Said>,
+    told: mpsc::Receiver<Said>,
+    asked: Option<AskId>,
+}
+
+impl Person {
+    pub(super) fn new() -> Self {
+        let (tell, told) = mpsc::channel(1);
+        Self { tell, told, asked: None }
+    }
+
+    /// Asks, unless something is being asked already.
+    pub(super) fn ask(&mut self, ask: &Ask) {
+        if self.asked.is_some() {
+            return;
         }
+        self.asked = Some(ask.id.clone());
+        let (tell, ask) = (self.tell.clone(), ask.clone());
+        thread::spawn(move || {
+            let answer = at_terminal(&ask);
+            // The turn may have ended meanwhile.
+            let _heard = tell.blocking_send((ask.id, answer));
+        });
+    }
+
+    /// Tells whether the person is being asked something.
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Waits for the answer; for ever when nothing is asked. Cancelling the future loses nothing.
+    pub(super) async fn said(&mut self) -> Said {
+        let said = self.told.recv().await.expect("the sender is held here");
+        self.asked = None;
+        said
     }
 }
 
