@@ -326,3 +326,6 @@ pub(crate) fn ask_human(ask: &Ask) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

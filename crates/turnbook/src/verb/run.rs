@@ -16,7 +16,7 @@ use clap::Args as ClapArgs;
 use harness::{PromptMode, Scope};
 use receipts::{InputKey, SessionId};
 use recorder::{Adopt, Depth, Follow, Request};
-use store::{ExecOutcome, Input, Labels, Session, StoreError};
+use store::{ExecOutcome, Input, Labels, Refusal, Session, StoreError};
 use verbatim::Redactor;
 
 use self::turn::{Ended, Turn};
@@ -136,10 +136,10 @@ async fn drive(
         .map_err(|error| Failure::BadInput(error.into()))?;
     let wanted = wanted(args, context, &labels)?;
     let id = wanted.id.clone();
-    let known = match run.writer.view(|ledger| ledger.session(&id))? {
-        Some(_) => Some(driving::session(run, wanted.clone(), context.now)?),
-        None => None,
-    };
+    let known = run.writer.view(|ledger| ledger.session(&id))?;
+    if let Some(session) = &known {
+        goes_on(session, &wanted)?;
+    }
     let agent = reach(args, context, (known.as_ref(), &wanted.workdir)).await?;
     // A session begins with an agent that is reached.
     let session = match known {
@@ -172,6 +172,22 @@ async fn drive(
     Ok(code(&ended))
 }
 
+/// Checks that a prompt can go to a session that is there.
+fn goes_on(session: &Session, wanted: &Wanted) -> Result<(), Failure> {
+    let id = session.id();
+    if session.closed_at.is_some() {
+        let why = Refusal::SessionClosed { session: id.clone() };
+        return Err(StoreError::Refused { why }.into());
+    }
+    let workdir = session.fixed.workdir.as_deref().unwrap_or("no folder");
+    let named = wanted.workdir.to_string_lossy();
+    if wanted.is_workdir_named && named != workdir {
+        let words = format!("session {id} works in {workdir}, not in {named}");
+        return Err(Failure::BadInput(anyhow::anyhow!(words)));
+    }
+    Ok(())
+}
+
 fn wanted(args: &Args, context: &Context, labels: &Labels) -> Result<Wanted, Failure> {
     let dir = args.dir.clone().map_or_else(std::env::current_dir, Ok);
     let workdir = dir.and_then(|dir| dir.canonicalize()).map_err(|error| {
@@ -197,7 +213,7 @@ async fn reach(
     }
     let driver = session.and_then(|session| session.driver.as_ref());
     // Two servers would both run the session.
-    if let Some(driver) = driver.filter(|driver| driver.exec.is_some() && agent::is_live(driver)) {
+    if let Some(driver) = driver.filter(|driver| agent::is_in_use(context, driver)) {
         let current = store::Current::Driver(Some(Box::new(driver.clone())));
         return Err(StoreError::Stale { current }.into());
     }
@@ -249,5 +265,33 @@ fn code(ended: &Ended) -> Code {
         Ended::Settled(status) => Code::from(*status),
         Ended::NotSent => Code::Harness,
         Ended::Left => Code::Pending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use receipts::Status;
+
+    use super::{Code, Ended, Label, code};
+
+    #[test]
+    fn a_label_is_a_name_and_a_value() {
+        let parsed = |text: &str| text.parse().map(|Label(name, value)| (name, value));
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parsed("task=42"), pair("task", "42"));
+        assert_eq!(parsed("task="), pair("task", ""));
+        assert_eq!(parsed("query=a=b c"), pair("query", "a=b c"));
+        for wrong in ["task", "=42", ""] {
+            assert_eq!(parsed(wrong), Err(format!("{wrong:?} is no label: write name=value")));
+        }
+    }
+
+    #[test]
+    fn what_did_not_end_is_told_apart_from_what_never_began() {
+        let ended = [Ended::Settled(Status::Interrupted), Ended::NotSent, Ended::Left];
+        assert_eq!(
+            ended.map(|ended| code(&ended)),
+            [Code::Interrupted, Code::Harness, Code::Pending]
+        );
     }
 }

@@ -173,8 +173,8 @@ impl<'a> Turn<'a> {
                 self.answer_all(progress).await;
             }
             Told::Live(Report::Answered { ask, .. }) => {
-                let is_open = progress.waiting.remove(&ask).is_some_and(|was| was.answer.is_none());
-                if is_open && progress.person.is_asked() {
+                progress.waiting.remove(&ask);
+                if progress.person.withdraw(&ask) {
                     progress.screen.note("it was answered elsewhere; press Enter");
                 }
             }
