@@ -126,7 +126,8 @@ mod tests {
         let set = |scale| {
             let runner = runner(Scope::Package("turnbook"), scale);
             let text = |text: &std::ffi::OsStr| text.display().to_string();
-            let set = runner.get_envs().filter_map(|(name, value)| Some((text(name), text(value?))));
+            let set =
+                runner.get_envs().filter_map(|(name, value)| Some((text(name), text(value?))));
             set.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
         };
         assert_eq!(set(Scale::Part), [""; 0]);
