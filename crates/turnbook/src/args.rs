@@ -35,20 +35,23 @@ pub(crate) struct Args {
     verb: Verb,
 }
 
+/// The heading of what every verb takes, in the help of each.
+const EVERYWHERE: &str = "Options of every verb";
+
 /// What every verb takes.
 #[derive(Debug, ClapArgs)]
 struct Globals {
     /// The store; without it that of `TURNBOOK_STORE`, of the configuration, or
     /// `turnbook/ledger.sqlite` in the user's data folder.
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "PATH")]
     store: Option<PathBuf>,
     /// The configuration file; without it that of `TURNBOOK_CONFIG`, or `turnbook/config.toml` in
     /// the user's configuration folder.
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "PATH")]
     config: Option<PathBuf>,
     /// The time zone of days and times, such as Europe/Vienna; without it that of
     /// `TURNBOOK_TIMEZONE`, of the configuration, or of this machine.
-    #[arg(long, global = true, value_name = "ZONE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ZONE")]
     timezone: Option<Zone>,
 }
 

@@ -24,6 +24,9 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 const LINES: usize = 256;
 
 /// Records everything that happens on a server, also what others started, until Ctrl-C.
+///
+/// It tells what it records itself; what another turnbook recorded first, `turnbook log SESSION
+/// --follow` tells. A server that is not reached is tried again.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     /// The server.
