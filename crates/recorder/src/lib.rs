@@ -18,6 +18,8 @@ mod drive;
 mod error;
 mod fence;
 mod follow;
+mod ours;
+mod pump;
 mod recorder;
 mod recover;
 mod thread;
