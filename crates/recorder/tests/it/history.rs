@@ -1,8 +1,9 @@
 //! Is a history read as far as it must be, and no further? Is a part of a turn never recorded?
 
-use receipts::{Author, Finish, Generated, Status};
-use recorder::{Belief, Depth};
+use receipts::{Author, Finish, Generated, Status, UnixMillis};
+use recorder::{Belief, Depth, ThreadRecorder};
 
+use crate::fake::seen;
 use crate::world::{TALK, World, caught_up, ended, id, request, session};
 
 fn fill(world: &World, turns: std::ops::Range<usize>) {
@@ -85,4 +86,19 @@ async fn a_part_of_a_history_holds_turns_whole_or_not_at_all() {
         let gaps = world.log().into_iter().filter(|line| line.starts_with("gap")).count();
         assert_eq!(gaps, 0, "pages of {size}");
     }
+}
+
+#[test]
+fn turns_that_ended_do_not_stay_in_memory() {
+    let world = World::new();
+    let writer = world.process("exec").recorder.writer().clone();
+    let mut recorder = ThreadRecorder::new(writer, session(), id(TALK), None);
+    for turn in 0..500 {
+        let prompt = format!("p{turn}");
+        recorder.observe(seen(&world.fake.store_prompt(TALK, &prompt)));
+        let step = world.fake.step(&format!("a{turn}"), &prompt).ended(Finish::Stop);
+        recorder.observe(seen(&step.into_message()));
+        recorder.record(UnixMillis(0)).unwrap();
+    }
+    assert_eq!((recorder.fold().receipts().len(), world.turns().len()), (64, 500));
 }

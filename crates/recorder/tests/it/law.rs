@@ -11,7 +11,7 @@ use proptest::{
     test_runner::{Config, RngSeed},
 };
 use receipts::{Finish, Owner};
-use recorder::{Belief, Depth};
+use recorder::{Belief, Depth, Drive};
 use store::{Access as _, EventBody, Intent, NewIntent};
 use tokio::runtime::Builder;
 
@@ -70,6 +70,57 @@ struct Run {
     steps: usize,
 }
 
+impl Run {
+    async fn happens(&mut self, world: &World, drive: &Drive, (name, event): (&str, &Event)) {
+        match event {
+            Event::Prompt(mode, way) => self.prompt(world, drive, (name, *mode, *way)).await,
+            Event::Foreign => {
+                world.fake.post(TALK, name);
+                self.last = Some(name.to_owned());
+            }
+            Event::Step => self.step(world),
+            Event::End(finish) => {
+                if let Some(answer) = self.open.take() {
+                    let step = world.fake.again(TALK, &answer).ended(finish.clone());
+                    world.fake.show(TALK, step);
+                }
+            }
+            Event::Abort => {
+                if let Some(answer) = self.open.take() {
+                    world.fake.show(TALK, world.fake.again(TALK, &answer).aborted());
+                }
+            }
+            Event::Reconnect => world.fake.connect(),
+        }
+    }
+
+    async fn prompt(
+        &mut self,
+        world: &World,
+        drive: &Drive,
+        (name, mode, way): (&str, PromptMode, Way),
+    ) {
+        let before = world.fake.counts().prompts.len();
+        world.fake.sends_go([way]);
+        // It ends in an error where the process died.
+        drop(drive.prompt(request_in(name, mode)).await);
+        if world.fake.counts().prompts.len() == before {
+            world.fake.sends_go_as_usual();
+        } else if matches!(way, Way::Taken | Way::StoredAndLost) && mode == PromptMode::Turn {
+            self.last = Some(world.turn_of(name));
+        }
+    }
+
+    fn step(&mut self, world: &World) {
+        if let (None, Some(prompt)) = (&self.open, &self.last) {
+            self.steps += 1;
+            let answer = format!("a{}", self.steps);
+            world.fake.show(TALK, world.fake.step(&answer, prompt));
+            self.open = Some(answer);
+        }
+    }
+}
+
 /// Lets a run happen in a process that dies after some writes, and a new one recover.
 async fn run(events: &[Event], writes: Option<usize>) -> World {
     let world = World::new();
@@ -81,49 +132,7 @@ async fn run(events: &[Event], writes: Option<usize>) -> World {
     let following = process.follow(Depth::Open).await;
     let mut run = Run::default();
     for (number, event) in events.iter().enumerate() {
-        match event {
-            Event::Prompt(mode, way) => {
-                let name = format!("r{number}");
-                let before = world.fake.counts().prompts.len();
-                world.fake.sends_go([*way]);
-                // It ends in an error where the process died.
-                drop(drive.prompt(request_in(&name, *mode)).await);
-                let is_sent = world.fake.counts().prompts.len() > before;
-                if !is_sent {
-                    world.fake.sends_go_as_usual();
-                } else if matches!(way, Way::Taken | Way::StoredAndLost)
-                    && *mode == PromptMode::Turn
-                {
-                    run.last = Some(world.turn_of(&name));
-                }
-            }
-            Event::Foreign => {
-                let name = format!("f{number}");
-                world.fake.post(TALK, &name);
-                run.last = Some(name);
-            }
-            Event::Step if run.open.is_none() => {
-                if let Some(prompt) = &run.last {
-                    run.steps += 1;
-                    let answer = format!("a{}", run.steps);
-                    world.fake.show(TALK, world.fake.step(&answer, prompt));
-                    run.open = Some(answer);
-                }
-            }
-            Event::Step => {}
-            Event::End(finish) => {
-                if let Some(answer) = run.open.take() {
-                    let step = world.fake.again(TALK, &answer).ended(finish.clone());
-                    world.fake.show(TALK, step);
-                }
-            }
-            Event::Abort => {
-                if let Some(answer) = run.open.take() {
-                    world.fake.show(TALK, world.fake.again(TALK, &answer).aborted());
-                }
-            }
-            Event::Reconnect => world.fake.connect(),
-        }
+        run.happens(&world, &drive, (&format!("r{number}"), event)).await;
     }
     drop(following.stop().await);
     world.fake.is(TALK, Owner::Idle);
