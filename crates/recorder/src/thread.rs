@@ -7,7 +7,7 @@ use std::{
 
 use harness::{Evidence, Seen};
 use receipts::{
-    Author, Body, Completion, ExecId, Fact, FactBody, Failure, Lineage, Message, MessageId,
+    Author, Body, Completion, ExecId, Fact, FactBody, Failure, Gap, Lineage, Message, MessageId,
     Observation, Owner, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
 };
 use store::{Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer};
@@ -55,6 +55,17 @@ pub enum LiveEvent {
     },
 }
 
+impl RecordError {
+    /// Tells whether what was refused is given up, so that the next call records the rest.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        is_refusal(&self.source)
+    }
+}
+
+/// A fact with what it was read from.
+type Entry = (Fact, Option<Evidence>);
+
 /// What one call of [`ThreadRecorder::record`] did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recording {
@@ -76,7 +87,7 @@ pub struct ThreadRecorder {
     /// Whose requests are announced.
     exec: Option<ExecId>,
     /// Facts that the store has not confirmed, each with what it was read from.
-    pending: Vec<(Fact, Option<Evidence>)>,
+    pending: Vec<Entry>,
     /// The words of messages that no fact named yet.
     answers: BTreeMap<MessageId, Evidence>,
     prompts: VecDeque<(MessageId, Evidence)>,
@@ -187,8 +198,9 @@ impl ThreadRecorder {
     ///
     /// # Errors
     ///
-    /// [`RecordError`]: nothing was announced. When the store refuses a fact for good, the facts of
-    /// its turn are given up and those of all other turns are recorded by the next call (rule L9).
+    /// [`RecordError`]: nothing was announced. When the store refuses a fact for good, it is given
+    /// up and all others are recorded by the next call (rule L9); of an output that is too large
+    /// the end is recorded, with a gap in place of the output.
     /// Else the facts are kept for the next call, which may be made at once or after more
     /// observations. When the outcome is unknown the next call finds out: facts that are stored
     /// already are not stored again, and the events that belong to them are told then.
@@ -204,7 +216,7 @@ impl ThreadRecorder {
         if self.pending.is_empty() {
             return Ok(Recording::default());
         }
-        let facts: Arc<[(Fact, Option<Evidence>)]> = std::mem::take(&mut self.pending).into();
+        let facts: Arc<[Entry]> = std::mem::take(&mut self.pending).into();
         match self.append(&facts, now) {
             Ok(recording) => {
                 self.fold.forget_settled(SETTLED_TURNS_KEPT);
@@ -225,11 +237,7 @@ impl ThreadRecorder {
         RecordError { session, thread, facts, source }
     }
 
-    fn append(
-        &self,
-        facts: &Arc<[(Fact, Option<Evidence>)]>,
-        now: UnixMillis,
-    ) -> Result<Recording, StoreError> {
+    fn append(&self, facts: &Arc<[Entry]>, now: UnixMillis) -> Result<Recording, StoreError> {
         let (session, thread) = (self.session.clone(), self.fold.id().clone());
         let exec = self.exec.clone();
         let shared = Arc::clone(facts);
@@ -263,30 +271,62 @@ impl ThreadRecorder {
         Ok(recording)
     }
 
-    /// Finds the turns whose facts the store refuses, and keeps those of the others (rule L9).
+    /// Gives up what the store refuses for good, and keeps all else, in its order (rule L9).
     fn give_up_refused(&mut self, now: UnixMillis) {
-        let mut by_turn: BTreeMap<TurnId, Vec<(Fact, Option<Evidence>)>> = BTreeMap::new();
-        for entry in std::mem::take(&mut self.pending) {
-            by_turn.entry(entry.0.turn.clone()).or_default().push(entry);
+        let facts = std::mem::take(&mut self.pending);
+        let mut by_turn: BTreeMap<TurnId, Vec<Entry>> = BTreeMap::new();
+        for entry in &facts {
+            by_turn.entry(entry.0.turn.clone()).or_default().push(entry.clone());
         }
-        for (turn, facts) in by_turn {
-            let (session, thread) = (self.session.clone(), self.fold.id().clone());
-            let shared: Arc<[_]> = facts.clone().into();
-            let tried = self.writer.update(move |ledger| {
-                for (fact, evidence) in &*shared {
-                    let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
-                }
-                Ok(())
-            });
-            match tried {
-                Err(error) if is_refusal(&error) => {
-                    tracing::warn!(%turn, facts = facts.len(), %error, "a turn is not recorded");
-                }
+        by_turn.retain(|_, facts| self.refuses(facts, now).is_some());
+        for entry in facts {
+            match by_turn.contains_key(&entry.0.turn) {
+                true => self.pending.extend(self.acceptable(entry, now)),
                 // Stored or not, they are told with the next call, which stores nothing twice.
-                Ok(()) | Err(_) => self.pending.extend(facts),
+                false => self.pending.push(entry),
             }
         }
     }
+
+    /// Gives what the store takes of a fact.
+    fn acceptable(&self, entry: Entry, now: UnixMillis) -> Vec<Entry> {
+        let Some(error) = self.refuses(std::slice::from_ref(&entry), now) else {
+            return vec![entry];
+        };
+        let (turn, kind) = (entry.0.turn.clone(), entry.0.body.kind());
+        tracing::warn!(%turn, kind, %error, "a fact is not recorded as it is");
+        let rest = without_output(entry, &error);
+        if self.refuses(&rest, now).is_some() { Vec::new() } else { rest }
+    }
+
+    /// Tries to append facts; gives the error when they are refused for good.
+    fn refuses(&self, facts: &[Entry], now: UnixMillis) -> Option<StoreError> {
+        let (session, thread) = (self.session.clone(), self.fold.id().clone());
+        let shared: Arc<[Entry]> = facts.into();
+        let tried = self.writer.update(move |ledger| {
+            for (fact, evidence) in &*shared {
+                let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
+            }
+            Ok(())
+        });
+        tried.err().filter(is_refusal)
+    }
+}
+
+/// Says that an attempt ended with an output that is too large to keep; nothing of other facts.
+fn without_output((fact, evidence): Entry, error: &StoreError) -> Vec<Entry> {
+    let FactBody::Completed(completion) = fact.body else { return Vec::new() };
+    let gap = Gap::Unreadable {
+        message: completion.message.clone(),
+        path: "$.output".to_owned(),
+        problem: error.to_string(),
+    };
+    let completion = Completion { output: None, ..completion };
+    let turn = fact.turn;
+    vec![
+        (Fact { turn: turn.clone(), body: FactBody::Gap(gap) }, None),
+        (Fact { turn, body: FactBody::Completed(completion) }, evidence),
+    ]
 }
 
 fn is_request(message: &Message) -> bool {
