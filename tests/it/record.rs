@@ -95,6 +95,7 @@ fn request(name: &str, text: String) -> Outcome<Request> {
         agent: None,
         model: harness::ModelName::parse(&format!("{PROVIDER}/{MODEL}")),
         labels: Labels::none(),
+        input: None,
     })
 }
 

@@ -3,9 +3,9 @@
 use harness::{
     Answer, Ask, Dispatch as Sending, ModelName, NewThread, Prompt, PromptMode, Verdict,
 };
-use receipts::{MessageId, RequestId, SessionId, ThreadId, TurnId};
+use receipts::{MessageId, RequestId, SessionId, ThreadId, TurnId, UnixMillis};
 use store::{
-    Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Intent, Labels, LedgerWrite,
+    Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Input, Intent, Labels, LedgerWrite,
     NewIntent, Provider, Purpose, Refusal, Reply, Result, StoreError,
 };
 use tokio::task::JoinHandle;
@@ -30,6 +30,9 @@ pub struct Request {
     pub model: Option<ModelName>,
     /// The caller's labels for the work.
     pub labels: Labels,
+    /// The input that it is; made the session's current one with the intent, unless it is that
+    /// already. Without one, the current input is what the request belongs to.
+    pub input: Option<Input>,
 }
 
 /// What became of meaning to send a request.
@@ -264,6 +267,7 @@ impl Drive {
             PromptMode::NoReply => (Purpose::Prompt, Reply::NotAsked),
         };
         let (id, labels) = (request.id.clone(), request.labels.clone());
+        let input = request.input.clone();
         let (session, driver) = (self.session.clone(), self.driver.clone());
         let intended = ask::update(self.recorder.writer(), move |ledger| {
             if let Some(intent) = ledger.intent(&id)? {
@@ -271,6 +275,10 @@ impl Drive {
             }
             let stored = ledger.session(&session)?;
             let Some(thread) = stored.and_then(|session| session.thread) else { return Ok(None) };
+            if let Some(input) = &input {
+                ledger.check_fence(&session, &driver)?;
+                capture(ledger, &session, input, now)?;
+            }
             let new = NewIntent {
                 request: id.clone(),
                 session: session.clone(),
@@ -399,6 +407,21 @@ impl Drive {
         })
         .await
     }
+}
+
+/// Makes an input the session's current one; under the fence, so that it is that of the intent.
+fn capture(
+    ledger: &mut dyn LedgerWrite,
+    session: &SessionId,
+    input: &Input,
+    now: UnixMillis,
+) -> Result<()> {
+    let stored = ledger.session(session)?;
+    let stored = stored.ok_or_else(|| StoreError::not_found("session", session))?;
+    if stored.input.as_ref().is_some_and(|current| current.key == input.key) {
+        return Ok(());
+    }
+    ledger.replace_input(session, stored.capture(), input, now).map(drop)
 }
 
 /// What is stored of an answer, for people.

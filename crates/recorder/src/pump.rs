@@ -1,15 +1,12 @@
 //! What is done with each report? Note it, or read back what it is a hint of.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    future::{Future as _, poll_fn},
-    pin::pin,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    task::Poll,
     time::Duration,
 };
 
-use harness::{Harness, Provider, ReachError, Report, Reports, Scope, Seen, ThreadInfo};
+use harness::{Harness, Provider, ReachError, Report, Reports, Scope, Seen, ThreadInfo, Ticket};
 use receipts::{Body, Finish, Observation, Owner, SessionId, ThreadId};
 use store::{HarnessName, StoreError, Writer};
 use tokio::{
@@ -31,27 +28,18 @@ const READ_AGAIN: Duration = Duration::from_secs(2);
 const WISH: Duration = Duration::from_millis(100);
 /// How many threads of an agent are caught up when everything is followed.
 const THREADS: usize = 200;
-/// How many reports are taken at once out of the queue that grew while histories were read.
-const STALE: usize = 1024;
 
 /// Nobody records any more; there is nothing left to do.
 struct Unheard;
 
 /// What the pump does next.
 enum Next {
-    Report(Report, Age),
+    Report(Report),
     /// What could not be read is read again.
     Due,
     /// What could not be wished for is wished for again.
     Wishes,
     Closed,
-}
-
-/// Whether a report may be older than what was read of its thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Age {
-    Newer,
-    Older,
 }
 
 /// Turns reports into notes, reading histories back where reports are not enough.
@@ -71,12 +59,12 @@ pub(crate) struct Pump {
     unread: BTreeSet<ThreadId>,
     /// When what could not be read is read again.
     again_at: Option<Instant>,
-    /// Threads that were read back, and of whose runs nothing is known.
-    unjudged: BTreeSet<ThreadId>,
-    /// Reports that may be older than a history that was read since.
-    stale: VecDeque<Report>,
-    /// How many histories were read.
-    reads: u64,
+    /// Threads that were read back and whose histories leave open what becomes of them, with the
+    /// wish to know of their runs: what is reported without that ticket may be older than the reading.
+    wishes: BTreeMap<ThreadId, Ticket>,
+    /// Threads whose wish was not heard yet.
+    unheard: BTreeSet<ThreadId>,
+    last_ticket: Ticket,
     /// The list of threads has to be read.
     is_unlisted: bool,
 }
@@ -99,9 +87,9 @@ impl Pump {
             current: BTreeSet::new(),
             unread: BTreeSet::new(),
             again_at: None,
-            unjudged: BTreeSet::new(),
-            stale: VecDeque::new(),
-            reads: 0,
+            wishes: BTreeMap::new(),
+            unheard: BTreeSet::new(),
+            last_ticket: Ticket::default(),
             is_unlisted: false,
         }
     }
@@ -109,18 +97,14 @@ impl Pump {
     /// Notes what is reported until the agent is closed or nobody records any more.
     pub(crate) async fn run(mut self, mut reports: Box<dyn Reports>) {
         loop {
-            let before = self.reads;
             let done = match self.next(&mut *reports).await {
-                Next::Report(report, age) => self.take(report, age).await,
+                Next::Report(report) => self.take(report).await,
                 Next::Due => self.catch_up().await,
                 Next::Wishes => Ok(()),
                 Next::Closed => return,
             };
             if done.is_err() {
                 return;
-            }
-            if self.reads != before {
-                self.set_stale_aside(&mut *reports).await;
             }
             self.wish(&mut *reports).await;
         }
@@ -132,43 +116,25 @@ impl Pump {
         if self.again_at.is_some_and(|at| at <= Instant::now()) {
             return Next::Due;
         }
-        if let Some(report) = self.stale.pop_front() {
-            return Next::Report(report, Age::Older);
-        }
-        let wish_at = (!self.unjudged.is_empty()).then(|| Instant::now() + WISH);
+        let wish_at = (!self.unheard.is_empty()).then(|| Instant::now() + WISH);
         let report = match self.again_at.into_iter().chain(wish_at).min() {
             Some(at) => timeout_at(at, reports.next()).await,
             None => Ok(reports.next().await),
         };
         match report {
-            Ok(Some(report)) => Next::Report(report, Age::Newer),
+            Ok(Some(report)) => Next::Report(report),
             Ok(None) => Next::Closed,
             Err(_elapsed) => Next::Wishes,
-        }
-    }
-
-    /// Takes the reports that waited while histories were read: they may be older than those.
-    async fn set_stale_aside(&mut self, reports: &mut dyn Reports) {
-        while self.stale.len() < STALE {
-            let mut next = pin!(reports.next());
-            let waits = poll_fn(|cx| match next.as_mut().poll(cx) {
-                Poll::Ready(report) => Poll::Ready(report),
-                Poll::Pending => Poll::Ready(None),
-            });
-            match waits.await {
-                Some(report) => self.stale.push_back(report),
-                // Nothing waits; that the agent was closed is told again.
-                None => return,
-            }
         }
     }
 
     /// Wishes to know of runs. What cannot be wished for now is wished for later: the agent may be
     /// waiting for its reports to be taken.
     async fn wish(&mut self, reports: &mut dyn Reports) {
-        while let Some(thread) = self.unjudged.pop_first() {
-            if timeout(WISH, reports.settle(&thread)).await.is_err() {
-                self.unjudged.insert(thread);
+        while let Some(thread) = self.unheard.pop_first() {
+            let Some(ticket) = self.wishes.get(&thread) else { continue };
+            if timeout(WISH, reports.settle(&thread, *ticket)).await.is_err() {
+                self.unheard.insert(thread);
                 return;
             }
         }
@@ -183,15 +149,15 @@ impl Pump {
         let _nobody_listens = self.tell.send(told).await;
     }
 
-    async fn take(&mut self, report: Report, age: Age) -> Result<(), Unheard> {
+    async fn take(&mut self, report: Report) -> Result<(), Unheard> {
         match report {
             Report::Seen { thread, seen } => {
                 self.follow_up(&thread).await?;
                 self.note_current(thread, seen).await
             }
-            Report::Owner { thread, owner } => {
-                let is_read = self.follow_up(&thread).await?;
-                self.owner(thread, owner, age.max(is_read)).await
+            Report::Owner { thread, owner, ticket } => {
+                self.follow_up(&thread).await?;
+                self.owner(thread, owner, ticket).await
             }
             Report::Thread(info) => {
                 self.parents.insert(info.thread.clone(), info.parent.clone());
@@ -210,6 +176,7 @@ impl Pump {
                 self.parents.remove(&thread);
                 self.current.remove(&thread);
                 self.unread.remove(&thread);
+                self.wishes.remove(&thread);
                 self.show(Told::Live(Report::ThreadDeleted(thread))).await;
                 Ok(())
             }
@@ -238,16 +205,16 @@ impl Pump {
     /// Reads a thread back of which something is reported and that was not read yet: what is
     /// reported may be a part of a turn. What was seen of a thread that belongs to nothing is left
     /// until it does.
-    async fn follow_up(&mut self, thread: &ThreadId) -> Result<Age, Unheard> {
+    async fn follow_up(&mut self, thread: &ThreadId) -> Result<(), Unheard> {
         // What could not be read is read again in its time.
         if self.current.contains(thread) || self.unread.contains(thread) {
-            return Ok(Age::Newer);
+            return Ok(());
         }
         if self.introduce(thread).await? {
             self.read(thread.clone()).await?;
         }
         self.schedule();
-        Ok(Age::Older)
+        Ok(())
     }
 
     async fn note_current(&mut self, thread: ThreadId, seen: Vec<Seen>) -> Result<(), Unheard> {
@@ -258,14 +225,15 @@ impl Pump {
         }
     }
 
-    /// Notes what is known of a run. That nothing runs is no news of what was read since: then it
-    /// is wished for anew.
-    async fn owner(&mut self, thread: ThreadId, owner: Owner, age: Age) -> Result<(), Unheard> {
-        if !self.current.contains(&thread) {
-            return Ok(());
-        }
-        if owner == Owner::Idle && age == Age::Older {
-            self.unjudged.insert(thread);
+    /// Notes what is known of a run. That nothing runs is no news of what was read since.
+    async fn owner(
+        &mut self,
+        thread: ThreadId,
+        owner: Owner,
+        ticket: Ticket,
+    ) -> Result<(), Unheard> {
+        let is_older = self.wishes.get(&thread).is_some_and(|wished| ticket < *wished);
+        if !self.current.contains(&thread) || (owner == Owner::Idle && is_older) {
             return Ok(());
         }
         self.note(Noted::Owner { thread, owner }).await
@@ -353,9 +321,10 @@ impl Pump {
     async fn read(&mut self, thread: ThreadId) -> Result<(), Unheard> {
         match self.read_back(&thread).await {
             Ok(Some(seen)) => {
-                self.reads += 1;
                 if may_go_on(&seen) {
-                    self.unjudged.insert(thread.clone());
+                    self.last_ticket.0 += 1;
+                    self.wishes.insert(thread.clone(), self.last_ticket);
+                    self.unheard.insert(thread.clone());
                 }
                 self.current.insert(thread.clone());
                 self.note(Noted::Seen { thread, seen }).await?;

@@ -10,7 +10,10 @@ use receipts::{
     Author, Body, Completion, ExecId, Fact, FactBody, Failure, Gap, Lineage, Message, MessageId,
     Observation, Owner, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
 };
-use store::{Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer};
+use store::{
+    Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, TurnReport,
+    Writer,
+};
 
 /// How many settled turns stay in memory, so that a late sighting of them is still folded.
 const SETTLED_TURNS_KEPT: usize = 64;
@@ -252,7 +255,11 @@ impl ThreadRecorder {
                 if exec.is_some() && !ours.contains_key(&fact.turn) {
                     let intent = ledger.intent_of_turn(&session, &thread, &fact.turn)?;
                     let is_ours = intent.map(|intent| intent.origin.exec) == exec;
-                    ours.insert(fact.turn.clone(), is_ours);
+                    let report = match is_ours {
+                        true => ledger.turn(&session, &thread, &fact.turn)?,
+                        false => None,
+                    };
+                    ours.insert(fact.turn.clone(), report);
                 }
             }
             Ok((stored, ours))
@@ -261,8 +268,8 @@ impl ThreadRecorder {
         let mut recording = Recording::default();
         for ((fact, _), recorded) in facts.iter().zip(stored) {
             // Another recorder may have been faster; the fold gives each fact out once.
-            if ours.get(&fact.turn) == Some(&true) && !is_contradiction(recorded) {
-                announce(fact, &mut recording.events);
+            if let Some(Some(report)) = ours.get(&fact.turn) {
+                announce(fact, (recorded, report), &mut recording.events);
             }
             if matches!(recorded, Recorded::Appended(_)) {
                 recording.appended.push(fact.clone());
@@ -334,10 +341,6 @@ fn is_request(message: &Message) -> bool {
     is_own && matches!(&message.body, Body::Prompt(prompt) if prompt.author == Author::Client)
 }
 
-fn is_contradiction(recorded: Recorded) -> bool {
-    matches!(recorded, Recorded::Contradicted { .. })
-}
-
 /// Tells whether the same again will be refused again.
 fn is_refusal(error: &StoreError) -> bool {
     match error {
@@ -393,11 +396,18 @@ fn evidence_of(
     }
 }
 
-fn announce(fact: &Fact, events: &mut Vec<LiveEvent>) {
+/// Tells what happened. Of an end that contradicts the stored one, the stored one is told: it holds
+/// (rule F5), and whoever waits for the end waits for that.
+fn announce(fact: &Fact, (recorded, report): (Recorded, &TurnReport), events: &mut Vec<LiveEvent>) {
     let turn = fact.turn.clone();
+    let stored = match recorded {
+        Recorded::Contradicted { .. } => report.completion.as_ref(),
+        Recorded::Appended(_) | Recorded::Known(_) | Recorded::Raised { .. } => None,
+    };
     match &fact.body {
         FactBody::Started { .. } => events.push(LiveEvent::TurnStarted { turn }),
-        FactBody::Completed(Completion { status, failure, .. }) => {
+        FactBody::Completed(completion) => {
+            let Completion { status, failure, .. } = stored.unwrap_or(completion);
             if *status != Status::Completed {
                 events.push(LiveEvent::Error { turn: turn.clone(), failure: failure.clone() });
             }

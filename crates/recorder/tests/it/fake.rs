@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use harness::{
     Answer as Reply, Ask, AskBody, AskId, Cursor, Dispatch, Evidence, Harness, NewThread, Page,
     Pass, Place, ProcessIdentity, Prompt, Provider, ReachError, Report, Reports, Scope, Seen,
-    Source, ThreadInfo,
+    Source, ThreadInfo, Ticket,
 };
 use receipts::{
     Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, Failure,
@@ -74,6 +74,7 @@ struct State {
     ways: VecDeque<Way>,
     reads: VecDeque<Read>,
     counts: Counts,
+    tickets: BTreeMap<ThreadId, Ticket>,
     minted: u32,
     ticks: i64,
     page: usize,
@@ -270,7 +271,9 @@ impl Fake {
     /// Reports what is known of the run.
     pub(crate) fn owned(&self, thread: &str, owner: Owner) {
         self.is(thread, owner);
-        self.tell(Report::Owner { thread: id(thread), owner });
+        let thread: ThreadId = id(thread);
+        let ticket = self.state().tickets.get(&thread).copied().unwrap_or_default();
+        self.tell(Report::Owner { thread, owner, ticket });
     }
 
     fn tick(&self) -> UnixMillis {
@@ -417,11 +420,12 @@ impl Reports for Listening {
         self.1.recv().await
     }
 
-    async fn settle(&mut self, thread: &ThreadId) {
+    async fn settle(&mut self, thread: &ThreadId, ticket: Ticket) {
         self.0.state().counts.wishes += 1;
+        self.0.state().tickets.insert(thread.clone(), ticket);
         let owner = self.0.get(thread, |talk| talk.owner).unwrap_or(Owner::Unknown);
         if owner != Owner::Unknown {
-            self.0.tell(Report::Owner { thread: thread.clone(), owner });
+            self.0.tell(Report::Owner { thread: thread.clone(), owner, ticket });
         }
     }
 }

@@ -265,6 +265,7 @@ pub(crate) fn request_in(name: &str, mode: PromptMode) -> Request {
         agent: None,
         model: None,
         labels: Labels::none(),
+        input: None,
     }
 }
 
