@@ -1,12 +1,22 @@
 //! End to end: the real program, on real input.
 
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
 mod fold;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod record;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod story;
+#[cfg(test)]
+mod takeover;
 #[cfg(test)]
 mod views;

@@ -8,8 +8,9 @@ use receipts::{
     MessageId, Output, RequestId, SessionId, Status, ThreadId, TurnId, UnixMillis, Usd,
 };
 use store::{
-    Access as _, Batch, Capture, Dispatch, Driver, Effect, Endpoint, HarnessName, Input, Labels,
-    LedgerWrite, NewExec, NewIntent, NewSession, ProcessIdentity, Provider, Purpose, Reply, Result,
+    Access as _, Batch, Capture, Dispatch, Driver, Effect, Endpoint, ExecOutcome, HarnessName,
+    Input, Labels, LedgerWrite, NewExec, NewIntent, NewSession, ProcessIdentity, Provider, Purpose,
+    Reply, Result,
 };
 use store_sqlite::SqliteStore;
 
@@ -116,6 +117,7 @@ fn odd(ledger: &mut dyn LedgerWrite) -> Result<()> {
     let why = "the server refused it with status 400".into();
     ledger.mark_delivery(&id!(RequestId, "q-5"), &Dispatch::NotSent { why })?;
     ledger.release(&session, &driver)?;
+    ledger.end_exec(&id!(ExecId, "exec-3"), ExecOutcome::Exited(0), minute(20))?;
     ledger.close_session(&session, minute(20))
 }
 

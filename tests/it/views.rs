@@ -1,6 +1,8 @@
 //! The verbs that read a store, in the real program: what people see, what scripts get, and how it
 //! ends.
 
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt as _;
 use std::{
     fs,
     io::{BufRead as _, BufReader},
@@ -303,7 +305,6 @@ fn a_configuration_that_is_not_understood_is_told_with_its_line() {
 /// An `opencode` that only tells its version.
 #[cfg(unix)]
 fn fake_program(home: &Home, says: &str) -> String {
-    use std::os::unix::fs::PermissionsExt as _;
     let path = home.write("opencode", &format!("#!/bin/sh\necho {says}\n"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.display().to_string()
@@ -328,6 +329,7 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
         "config.toml",
         "[opencode]\nservers = [{ url = \"http://127.0.0.1:1\", password = \"planted-secret\" }]\n",
     );
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let file = file.display().to_string();
     let doctor = |program: &str, args: &[&str]| {
         let mut command = home.command(args);

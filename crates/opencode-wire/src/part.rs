@@ -22,6 +22,12 @@ pub struct Part<'a> {
     pub synthetic: Field<bool>,
     /// The model does not see this text.
     pub ignored: Field<bool>,
+    /// Of a `file` part: the media type.
+    #[serde(borrow)]
+    pub mime: Field<Text<'a>>,
+    /// Of a `file` part: its name, where it has one.
+    #[serde(borrow)]
+    pub filename: Field<Text<'a>>,
     /// Marks.
     #[serde(deserialize_with = "Field::object")]
     pub metadata: Field<PartMetadata>,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use verbatim::RawValue;
 
 /// The fields that are read, with the type of each; any other may hold anything (rule F9).
-const READ: [&str; 45] = [
+const READ: [&str; 47] = [
     "info.id",
     "info.sessionID",
     "info.role",
@@ -47,6 +47,8 @@ const READ: [&str; 45] = [
     "parts[].text",
     "parts[].synthetic",
     "parts[].metadata",
+    "parts[].mime",
+    "parts[].filename",
     "parts[].ignored",
     "parts[].metadata.compaction_continue",
     "parts[].metadata.providerExecuted",
@@ -96,7 +98,10 @@ fn messages() -> Vec<Value> {
     // What these recordings do not show, and is read all the same.
     messages.push(json!({
         "info": {"id": "msg_o", "sessionID": "ses_o", "role": "user", "time": {"created": 1}},
-        "parts": [{"type": "compaction", "auto": true, "overflow": true}],
+        "parts": [
+            {"type": "file", "mime": "image/png", "filename": "a.png", "url": "data:"},
+            {"type": "compaction", "auto": true, "overflow": true},
+        ],
     }));
     messages.push(json!({
         "info": {"id": "msg_i", "sessionID": "ses_o", "role": "assistant", "parentID": "msg_o",

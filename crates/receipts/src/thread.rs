@@ -20,7 +20,7 @@ use std::{
 use answered::Answered;
 use attribution::Stale;
 use order::Place;
-use turn::{NoReply, Slot, Surroundings, Turn};
+use turn::{Follower, NoReply, Slot, Surroundings, Turn};
 
 use crate::{
     gap::Gap,
@@ -233,7 +233,7 @@ impl Thread {
         let node = self.nodes.entry(id.clone()).or_default();
         let overwritten = node.answer;
         let is_answered = !node.answered_by.is_empty();
-        let mut root = TurnId::from(id);
+        let (mut root, mut clock) = (TurnId::from(id), prompt.clock);
         if let Some(known) = &mut node.prompt {
             let before = known.prompt;
             // A prompt that is sent again keeps the place of its first sending.
@@ -248,7 +248,7 @@ impl Thread {
             if (Prompt { parts: before.parts, ..known.prompt }) == before && known.place == place {
                 return;
             }
-            root = known.root.clone();
+            (root, clock) = (known.root.clone(), known.prompt.clock);
             let was = std::mem::replace(&mut known.place, place.clone());
             let overflow = known.overflow.take();
             self.leave_place(&was, &root, overflow);
@@ -257,7 +257,7 @@ impl Thread {
             node.prompt = Some(PromptNode { prompt, place, root, overflow: None, gaps });
         }
         if is_answered {
-            self.now_answered(&place, &root);
+            self.now_answered(&place, &root, clock);
         }
         self.changed_prompt(id, &place);
         // The row of an answer now holds a prompt: what it used and said stays recorded.
@@ -368,7 +368,9 @@ impl Thread {
                 .first_other(later, id)
                 .or_else(|| self.answered_stepped.first_other(None, id)),
         };
-        Surroundings { owner: self.owner, followed_by: followed_by.cloned() }
+        let followed_by = followed_by
+            .map(|(prompt, turn)| Follower { turn: turn.clone(), asked_at: prompt.time() });
+        Surroundings { owner: self.owner, followed_by }
     }
 
     fn clock(&self, id: &MessageId) -> Clock {

@@ -34,9 +34,47 @@ impl Usd {
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(|sum| Self(sum.normalize()))
     }
+}
 
-    fn checked_sub(self, other: Self) -> Option<Self> {
-        self.0.checked_sub(other.0).map(|rest| Self(rest.normalize()))
+/// How many digits an amount has behind the point at most.
+const DIGITS: u32 = Decimal::MAX_SCALE;
+/// So many parts are one dollar.
+const PARTS: i128 = 10_i128.pow(DIGITS);
+
+/// A sum of amounts, in two parts so that it is exact whatever its terms are, in whatever order
+/// they come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Dollars {
+    whole: i128,
+    /// Behind the point; may be more than a dollar.
+    parts: i128,
+}
+
+impl Dollars {
+    fn of(Usd(amount): Usd) -> Self {
+        let (whole, rest) = (amount.trunc(), amount.fract());
+        let parts = rest.mantissa() * 10_i128.pow(DIGITS - rest.scale());
+        Self { whole: whole.mantissa(), parts }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.whole = self.whole.saturating_add(other.whole);
+        self.parts = self.parts.saturating_add(other.parts);
+    }
+
+    fn take(&mut self, other: Self) {
+        self.whole = self.whole.saturating_sub(other.whole);
+        self.parts = self.parts.saturating_sub(other.parts);
+    }
+
+    /// `None` when the sum has more digits than an amount can have.
+    fn amount(self) -> Option<Usd> {
+        let whole = self.whole.checked_add(self.parts.div_euclid(PARTS))?;
+        let whole = Decimal::try_from_i128_with_scale(whole, 0).ok()?;
+        let parts = self.parts.rem_euclid(PARTS);
+        let parts = Decimal::try_from_i128_with_scale(parts, DIGITS).ok()?.normalize();
+        let sum = whole.checked_add(parts)?;
+        (sum.fract() == parts).then(|| Usd(sum.normalize()))
     }
 }
 
@@ -242,8 +280,7 @@ pub struct Usage {
     pub output: Sum<u128>,
     /// See [`Counters::reasoning`].
     pub reasoning: Sum<u128>,
-    cost: Sum<Usd>,
-    cost_lost: u64,
+    cost: Sum<Dollars>,
     /// All calls, the unknown ones included.
     pub calls: u64,
     /// Calls without any known token counter.
@@ -262,10 +299,7 @@ impl Usage {
         self.output.add(call.output);
         self.reasoning.add(call.reasoning);
         if let Some(cost) = call.cost {
-            match self.cost.total.checked_add(cost) {
-                Some(total) => self.cost.total = total,
-                None => self.cost_lost = self.cost_lost.saturating_add(1),
-            }
+            self.cost.total.add(Dollars::of(cost));
             self.cost.known = self.cost.known.saturating_add(1);
         }
     }
@@ -280,12 +314,8 @@ impl Usage {
         self.cache_write_1h.merge(&other.cache_write_1h);
         self.output.merge(&other.output);
         self.reasoning.merge(&other.reasoning);
-        match self.cost.total.checked_add(other.cost.total) {
-            Some(total) => self.cost.total = total,
-            None => self.cost_lost = self.cost_lost.saturating_add(1),
-        }
+        self.cost.total.add(other.cost.total);
         self.cost.known = self.cost.known.saturating_add(other.cost.known);
-        self.cost_lost = self.cost_lost.saturating_add(other.cost_lost);
     }
 
     /// Takes back usage that was merged before, so that it can be merged with new counters.
@@ -298,17 +328,14 @@ impl Usage {
         self.cache_write_1h.unmerge(&other.cache_write_1h);
         self.output.unmerge(&other.output);
         self.reasoning.unmerge(&other.reasoning);
-        if let Some(total) = self.cost.total.checked_sub(other.cost.total) {
-            self.cost.total = total;
-        }
+        self.cost.total.take(other.cost.total);
         self.cost.known = self.cost.known.saturating_sub(other.cost.known);
-        self.cost_lost = self.cost_lost.saturating_sub(other.cost_lost);
     }
 
     /// Gives the money; `None` when no call told it or when the sum was lost.
     #[must_use]
     pub fn cost(&self) -> Option<Usd> {
-        (self.cost.known > 0 && self.cost_lost == 0).then_some(self.cost.total)
+        if self.cost.known == 0 { None } else { self.cost.total.amount() }
     }
 
     /// How many calls told a cost.

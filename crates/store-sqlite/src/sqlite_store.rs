@@ -221,7 +221,7 @@ impl Drop for Open<'_> {
         if self.is_committed {
             return;
         }
-        if self.transaction.written() > 0 {
+        if self.transaction.has_new_names() {
             self.link.names.borrow_mut().forget();
         }
         // After some errors the engine has rolled back by itself. Should it fail here, the next
@@ -232,3 +232,6 @@ impl Drop for Open<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

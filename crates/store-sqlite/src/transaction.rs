@@ -61,6 +61,11 @@ impl<'c> Transaction<'c> {
         self.written.get()
     }
 
+    /// Tells whether names are remembered that stand or fall with this transaction.
+    pub(crate) fn has_new_names(&self) -> bool {
+        self.last_name.get().is_some()
+    }
+
     /// Fails when the engine failed before.
     pub(crate) fn check_usable(&self) -> Result<()> {
         match &*self.failed.borrow() {
@@ -143,26 +148,37 @@ impl<'c> Transaction<'c> {
 
     /// Adds a row, or overwrites the one with its key.
     pub(crate) fn put(&self, table: &'static Table, row: NewRow<'_>) -> Result<()> {
+        self.write(table, table.upsert, row)?;
+        self.count(1);
+        Ok(())
+    }
+
+    /// [`Self::put`] for a part of a row that is kept in a table of its own.
+    pub(crate) fn put_part(&self, table: &'static Table, row: NewRow<'_>) -> Result<()> {
         self.write(table, table.upsert, row)
     }
 
     /// Adds a row.
     pub(crate) fn add(&self, table: &'static Table, row: NewRow<'_>) -> Result<()> {
-        self.write(table, table.insert, row)
+        self.write(table, table.insert, row)?;
+        self.count(1);
+        Ok(())
+    }
+
+    fn count(&self, rows: u64) {
+        self.written.set(self.written.get() + rows);
     }
 
     fn write(&self, table: &'static Table, sql: &str, row: NewRow<'_>) -> Result<()> {
         let mut statement = self.statement(sql)?;
-        self.engine(statement.execute(rusqlite::params_from_iter(row.sealed(table))))?;
-        self.written.set(self.written.get() + 1);
-        Ok(())
+        self.engine(statement.execute(rusqlite::params_from_iter(row.sealed(table)))).map(drop)
     }
 
     /// Deletes rows; gives how many. Only evidence that is pruned is ever deleted.
     pub(crate) fn delete(&self, sql: &str, params: impl Params) -> Result<u64> {
         let mut statement = self.statement(sql)?;
         let deleted = self.engine(statement.execute(params))? as u64;
-        self.written.set(self.written.get() + deleted);
+        self.count(deleted);
         Ok(deleted)
     }
 
@@ -205,9 +221,7 @@ impl<'c> Transaction<'c> {
             None => self.number("SELECT max(id) FROM name", ())?.unwrap_or(NONE),
         };
         let id = last + 1;
-        let mut statement = self.statement(NAME.insert)?;
-        let row = NewRow::new().int(id).text(text);
-        self.engine(statement.execute(rusqlite::params_from_iter(row.sealed(&NAME))))?;
+        self.write(&NAME, NAME.insert, NewRow::new().int(id).text(text))?;
         self.last_name.set(Some(id));
         self.names.borrow_mut().remember(id, Arc::from(text));
         Ok(id)

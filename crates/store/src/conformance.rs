@@ -20,6 +20,7 @@ mod bench;
 pub mod effect;
 pub mod event;
 pub mod law;
+pub mod recovery;
 pub mod request;
 pub mod selection;
 pub mod session;
@@ -164,6 +165,7 @@ cases! { ($)
         a_sum_that_does_not_fit_is_unknown
         money_is_summed_exactly
         a_call_is_counted_once_in_the_store
+        a_first_sighting_says_itself_what_it_saw
         the_turn_that_we_intended_owns_its_calls
         a_fork_inherits_and_earns_nothing_again
         a_fork_has_one_parent
@@ -174,6 +176,7 @@ cases! { ($)
     }
     selection {
         a_selection_is_spent_on_one_turn
+        a_workflow_that_moved_on_may_select_again
         an_older_success_is_refused
         what_is_no_turn_of_the_input_is_refused
         a_stale_driver_is_refused
@@ -184,6 +187,10 @@ cases! { ($)
     }
     writer {
         what_was_acknowledged_is_there_once
+    }
+    recovery {
+        recovery_ends_where_no_crash_would_have
+        the_order_of_looks_does_not_matter
     }
     story {
         the_acceptance_story

@@ -215,9 +215,6 @@ pub enum NotSelectable {
     /// It was requested for another session or input.
     #[error("it belongs to another session or input")]
     Foreign,
-    /// It was requested by another driver.
-    #[error("another driver requested it")]
-    OtherDriver,
     /// It is not a prompt of its own.
     #[error("it steers another turn")]
     Steer,

@@ -20,7 +20,8 @@ use crate::{
     config::{Flags, Zone},
     context::Start,
     exit::{Code, Failure},
-    fold as fold_verb, verb,
+    fold as fold_verb,
+    verb::{self, act::Act},
 };
 
 /// The durable, exactly-once record of what coding agents did.
@@ -53,6 +54,20 @@ struct Globals {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Sends a prompt to an agent, shows its answer, and says what came of it.
+    Run(Box<verb::run::Args>),
+    /// Records everything that happens on a server, whoever started it.
+    Watch(verb::watch::Args),
+    /// Catches up every session after a crash, and settles what was sent.
+    Recover(verb::recover::Args),
+    /// Asks for what runs in a session to be aborted.
+    Abort(verb::act::Abort),
+    /// Puts a prompt into the turn that runs in a session.
+    Steer(verb::act::Steer),
+    /// Answers what the agent asks in a session.
+    Answer(verb::act::Reply),
+    /// Closes a session: nothing is sent to it any more.
+    Close(verb::act::Close),
     /// Lists the sessions.
     Sessions(verb::sessions::Args),
     /// Shows the turns of a session: whose they are, how they ended and what they used.
@@ -84,6 +99,13 @@ impl Args {
         let Globals { store, config, timezone } = self.globals;
         let start = Start::of_process(Flags { config, store, timezone });
         match self.verb {
+            Verb::Run(args) => verb::run::run(&args, &start.context()?),
+            Verb::Watch(args) => verb::watch::run(&args, &start.context()?),
+            Verb::Recover(args) => verb::recover::run(&args, &start.context()?),
+            Verb::Abort(args) => verb::act::run(&Act::Abort(&args), &start.context()?),
+            Verb::Steer(args) => verb::act::run(&Act::Steer(&args), &start.context()?),
+            Verb::Answer(args) => verb::act::run(&Act::Answer(&args), &start.context()?),
+            Verb::Close(args) => verb::act::close(&args, &start.context()?),
             Verb::Sessions(args) => verb::sessions::run(&args, &start.context()?),
             Verb::Show(args) => verb::show::run(&args, &start.context()?),
             Verb::Usage(args) => verb::usage::run(&args, &start.context()?),

@@ -1,11 +1,11 @@
 //! What do the verbs need beside their arguments? Made once, before any of them runs.
 
-use std::io::IsTerminal as _;
+use std::{io::IsTerminal as _, path::PathBuf};
 
 use receipts::UnixMillis;
 
 use crate::{
-    config::{Config, ConfigError, Environment, Flags},
+    config::{Config, ConfigError, Environment, Flags, Variable},
     print::{Paint, Style},
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) style: Style,
     /// Now, by this machine's clock.
     pub(crate) now: UnixMillis,
+    /// Where the words of running servers of our own are.
+    pub(crate) runtime: PathBuf,
 }
 
 impl Start {
@@ -60,6 +62,15 @@ impl Start {
         let config = Config::load(&self.flags, &self.environment)?;
         let style =
             Style { width: self.width, paint: self.paint, zone: config.timezone.value.clone() };
-        Ok(Context { config, style, now: self.now })
+        let runtime = match self.environment.get(Variable::RuntimeDir) {
+            Some(folder) => PathBuf::from(folder).join("turnbook"),
+            // A platform without such a folder: beside the store, which is the user's own.
+            None => {
+                let mut path = config.store.value.clone().into_os_string();
+                path.push(".run");
+                path.into()
+            }
+        };
+        Ok(Context { config, style, now: self.now, runtime })
     }
 }

@@ -3,10 +3,12 @@
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
 use harness::ReachError;
+use opencode_client::ServeError;
 use receipts::Status;
+use recorder::DriveError;
 use store::{Current, StoreError};
 
-use crate::config::ConfigError;
+use crate::{config::ConfigError, print::clean};
 
 /// How the program ends, for scripts. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,6 +141,14 @@ pub(crate) enum Failure {
     Store(StoreError),
     /// The agent cannot be asked.
     Harness(ReachError),
+    /// No server of our own could be started.
+    Serve(ServeError),
+    /// Something was not done to the agent.
+    Drive(DriveError),
+    /// The session was never driven, so that no server of it is known.
+    NoServer,
+    /// The agent was closed while it was followed.
+    Gone,
     /// Nothing that the user did: standard output is closed or full, or a fault of ours.
     Internal(anyhow::Error),
 }
@@ -152,6 +162,28 @@ impl From<StoreError> for Failure {
 impl From<ReachError> for Failure {
     fn from(error: ReachError) -> Self {
         Self::Harness(error)
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        Self::Serve(error)
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Store(error) => Self::Store(error),
+            DriveError::Reach(error) => Self::Harness(error),
+            error @ (DriveError::Locked(_)
+            | DriveError::NoThread { .. }
+            | DriveError::ThreadUncertain { .. }
+            | DriveError::NotOurs { .. }
+            | DriveError::AnswerUncertain
+            | DriveError::Interrupted
+            | _) => Self::Drive(error),
+        }
     }
 }
 
@@ -169,7 +201,8 @@ impl Failure {
             Self::BadInput(_) | Self::Config(_) => Code::BadInput,
             Self::NoStore(_) => Code::StoreUnavailable,
             Self::Store(error) => store_code(error),
-            Self::Harness(_) => Code::Harness,
+            Self::Harness(_) | Self::Serve(_) | Self::Gone | Self::NoServer => Code::Harness,
+            Self::Drive(error) => drive_code(error),
         }
     }
 
@@ -181,6 +214,10 @@ impl Failure {
             Self::NoStore(path) => format!("{}: there is no store yet", path.display()),
             Self::Store(error) => chain(error),
             Self::Harness(error) => chain(error),
+            Self::Serve(error) => chain(error),
+            Self::Drive(error) => chain(error),
+            Self::NoServer => "no server of this session is known".to_owned(),
+            Self::Gone => "the agent was closed while it was followed".to_owned(),
         }
     }
 
@@ -197,6 +234,13 @@ impl Failure {
             ),
             Self::Store(error) => store_advice(error),
             Self::Harness(error) => Some(harness_advice(error)),
+            Self::Serve(_) => Some(
+                "`turnbook doctor` tells whether OpenCode is installed; its program can be named in the \
+                 configuration",
+            ),
+            Self::Drive(error) => drive_advice(error),
+            Self::NoServer => Some("`turnbook run --session NAME PROMPT` drives it"),
+            Self::Gone => Some("`turnbook recover` tells what became of the turn"),
         }
     }
 
@@ -206,6 +250,28 @@ impl Failure {
             .downcast_ref::<std::io::Error>()
             .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     }
+}
+
+fn drive_code(error: &DriveError) -> Code {
+    match error {
+        DriveError::Locked(_) => Code::Stale,
+        DriveError::AnswerUncertain | DriveError::ThreadUncertain { .. } => Code::Pending,
+        DriveError::NotOurs { .. } | DriveError::NoThread { .. } => Code::BadInput,
+        DriveError::Store(_) | DriveError::Reach(_) | DriveError::Interrupted | _ => Code::Internal,
+    }
+}
+
+fn drive_advice(error: &DriveError) -> Option<&'static str> {
+    Some(match error {
+        DriveError::Locked(_) => "that process may be stopped: continue or end it, then try again",
+        DriveError::ThreadUncertain { .. } => {
+            "look for that title in the agent; go on in a new session"
+        }
+        DriveError::AnswerUncertain => "answer it in the agent itself, or abort the turn",
+        DriveError::NotOurs { .. } => "whoever started that turn can answer it",
+        DriveError::NoThread { .. } => "`turnbook run --session NAME PROMPT` makes one",
+        DriveError::Store(_) | DriveError::Reach(_) | DriveError::Interrupted | _ => return None,
+    })
 }
 
 fn store_code(error: &StoreError) -> Code {
@@ -304,7 +370,8 @@ pub(crate) fn failure(failure: &Failure) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut err = std::io::stderr().lock();
-    let _written = writeln!(err, "turnbook: {}", failure.message());
+    // It may quote what an agent said.
+    let _written = writeln!(err, "turnbook: {}", clean(&failure.message()));
     if let Some(advice) = failure.advice() {
         let _written = writeln!(err, "  what to do: {advice}");
     }

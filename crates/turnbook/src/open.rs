@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use receipts::SessionId;
+use receipts::{SessionId, UnixMillis};
 use store::{Access as _, Event, Ledger, Seq, Session, StoreError};
 use store_sqlite::SqliteStore;
 
@@ -14,6 +14,11 @@ const PAGE: usize = 512;
 const NAMES_MAX: usize = 5;
 /// Names less like than this are not the one that was meant.
 const LIKENESS_MIN: f64 = 0.6;
+
+/// Reads this machine's clock.
+pub(crate) fn now() -> UnixMillis {
+    UnixMillis(jiff::Timestamp::now().as_millisecond())
+}
 
 /// Opens the store that is there; makes none.
 ///

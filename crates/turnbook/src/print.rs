@@ -4,6 +4,7 @@
 
 mod config;
 mod doctor;
+mod driven;
 mod gap;
 mod grid;
 mod json;
@@ -27,6 +28,10 @@ use crate::exit::Failure;
 pub(crate) use self::{
     config::{config_human, config_json},
     doctor::{doctor_human, doctor_json},
+    driven::{
+        ask_human, driven_human, driven_json, recovered_human, recovered_json, watched_human,
+        watched_json,
+    },
     json::json,
     log::{event_human, event_json},
     sessions::{sessions_human, sessions_json},

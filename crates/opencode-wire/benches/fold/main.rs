@@ -87,3 +87,57 @@ mod one_changed_message {
         bencher.bench_local(|| session.change(messages / 4));
     }
 }
+
+/// How often a run is compacted.
+const LOOPS: [usize; 3] = [200, 2_000, 20_000];
+
+/// The time for each of the loops is to stay the same.
+#[divan::bench_group(sample_count = 5, sample_size = 1)]
+mod compaction_loops {
+    use divan::counter::ItemsCount;
+
+    use super::{
+        Bencher, LOOPS, Thread, recorded,
+        session::{self, Order},
+    };
+
+    /// The whole history is seen, and then folded.
+    fn at_once(bencher: Bencher<'_, '_>, loops: usize, order: Order) {
+        bencher
+            .counter(ItemsCount::new(loops))
+            .with_inputs(|| session::loops(loops, order))
+            .bench_local_values(|history| {
+                let mut thread = Thread::new(recorded::thread());
+                for observation in history {
+                    thread.observe(observation);
+                }
+                thread.take_facts().len()
+            });
+    }
+
+    #[divan::bench(args = LOOPS)]
+    fn oldest_first(bencher: Bencher<'_, '_>, loops: usize) {
+        at_once(bencher, loops, Order::OldestFirst);
+    }
+
+    #[divan::bench(args = LOOPS)]
+    fn newest_first(bencher: Bencher<'_, '_>, loops: usize) {
+        at_once(bencher, loops, Order::NewestFirst);
+    }
+
+    /// The facts are taken after each message, as a client that follows does.
+    #[divan::bench(args = LOOPS)]
+    fn followed(bencher: Bencher<'_, '_>, loops: usize) {
+        bencher
+            .counter(ItemsCount::new(loops))
+            .with_inputs(|| session::loops(loops, Order::OldestFirst))
+            .bench_local_values(|history| {
+                let mut thread = Thread::new(recorded::thread());
+                let facts = |observation| {
+                    thread.observe(observation);
+                    thread.take_facts().len()
+                };
+                history.into_iter().map(facts).sum::<usize>()
+            });
+    }
+}

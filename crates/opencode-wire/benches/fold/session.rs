@@ -2,7 +2,8 @@
 
 use receipts::{
     Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, Fact,
-    Finish, Kind, Lineage, Message, MessageId, Observation, Prompt, Thread, Tools, UnixMillis,
+    Finish, Generated, Kind, Lineage, Message, MessageId, Observation, Prompt, Thread, Tools,
+    UnixMillis,
 };
 
 use super::recorded;
@@ -34,6 +35,61 @@ impl Session {
         assert_eq!(facts.len(), 1, "the call used more");
         facts
     }
+}
+
+/// In which order a history is seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Order {
+    /// As it was made.
+    OldestFirst,
+    /// As a client pages back.
+    NewestFirst,
+}
+
+/// One request whose run is compacted so many times: each time the harness puts in a prompt for a
+/// summary and one to go on.
+pub(super) fn loops(count: usize, order: Order) -> Vec<Observation> {
+    let mut messages = vec![prompt(0), answer(0, 1)];
+    for turn in 1..=count {
+        let at = turn * 10;
+        let (compaction, go_on) = (format!("msg_c{turn}"), format!("msg_g{turn}"));
+        let summary = (format!("msg_s{turn}"), AnswerRole::Summary, Finish::Stop);
+        let step = (format!("msg_t{turn}"), AnswerRole::Answer, Finish::ToolCalls);
+        messages.push(generated(&compaction, at, Generated::Compaction));
+        messages.push(step_of(&compaction, at + 2, summary));
+        messages.push(generated(&go_on, at + 4, Generated::Continue));
+        messages.push(step_of(&go_on, at + 6, step));
+    }
+    let messages = messages.into_iter().map(Observation::Message);
+    match order {
+        Order::OldestFirst => messages.collect(),
+        Order::NewestFirst => messages.rev().collect(),
+    }
+}
+
+fn generated(name: &str, at: usize, why: Generated) -> Message {
+    let body = Body::Prompt(Prompt {
+        kind: Kind::Prompt,
+        author: Author::Harness(why),
+        content: Some(1),
+        parts: 1,
+        clock: Clock::Plausible,
+    });
+    message(name.to_owned(), at, body)
+}
+
+fn step_of(parent: &str, at: usize, (name, role, finish): (String, AnswerRole, Finish)) -> Message {
+    let mut step = answer(0, 1);
+    if let Body::Answer(answer) = &mut step.body {
+        answer.parent = MessageId::new(parent).ok();
+        answer.completed = i64::try_from(at + 1).ok().map(UnixMillis);
+        answer.role = role;
+        answer.finish = Some(finish);
+        for call in &mut answer.calls {
+            call.key = CallKey::new(&name).expect("the key is sound");
+        }
+    }
+    message(name, at, step.body)
 }
 
 fn message(name: String, at: usize, body: Body) -> Message {

@@ -130,6 +130,8 @@ impl Odd {
             Some("tool") => self.needed(path("state"), OBJECT, &part.state),
             Some(_) | None => {}
         }
+        self.field(path("mime"), WORD, &part.mime);
+        self.field(path("filename"), TEXT, &part.filename);
         self.field(path("synthetic"), FLAG, &part.synthetic);
         self.field(path("ignored"), FLAG, &part.ignored);
         self.field(path("metadata"), OBJECT, &part.metadata);

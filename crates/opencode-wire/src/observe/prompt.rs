@@ -1,6 +1,9 @@
 //! Who put a user message into the history, and what does it ask for? (rule F1)
 
+use std::borrow::Cow;
+
 use receipts::{Author, Clock, Generated, Kind, Prompt};
+use verbatim::{Field, Text};
 
 use super::is_set;
 use crate::{message::Message, part::Part};
@@ -13,11 +16,28 @@ const SHELL: &str = "The following tool was executed by the user";
 pub(super) fn prompt(message: &Message<'_>, clock: Clock) -> Prompt {
     let parts = || message.parts().map(|(_, part)| part);
     let (kind, author) = parts().find_map(mark).unwrap_or((Kind::Prompt, Author::Client));
-    let texts = parts().flat_map(|part| [&part.kind, &part.text]);
-    let content = (!message.parts.is_empty())
-        .then(|| verbatim::digest(texts.map(|text| text.get().map_or("", |text| &**text))));
+    let content = (!message.parts.is_empty()).then(|| {
+        let said: Vec<[Cow<'_, str>; 2]> = parts().map(said).collect();
+        verbatim::digest(said.iter().flatten().map(|text| &**text))
+    });
     let parts = u32::try_from(message.parts.len()).unwrap_or(u32::MAX);
     Prompt { kind, author, content, parts, clock }
+}
+
+/// What a part says, by its kind: a file the same as the text that stands for it in a replay.
+///
+/// Source: 1.18.33 replays a prompt without its media, and puts this text in the place of each.
+fn said<'m>(part: &'m Part<'_>) -> [Cow<'m, str>; 2] {
+    let text = |field: &'m Field<Text<'_>>| field.get().map(|text| &**text);
+    match text(&part.kind) {
+        Some("file") => {
+            let (mime, name) = (text(&part.mime), text(&part.filename));
+            let stands =
+                format!("[Attached {}: {}]", mime.unwrap_or_default(), name.unwrap_or("file"));
+            ["text".into(), stands.into()]
+        }
+        kind => [kind.unwrap_or_default().into(), text(&part.text).unwrap_or_default().into()],
+    }
 }
 
 /// Reads the mark that one part sets on its whole message.

@@ -38,15 +38,19 @@ impl Answered {
         self.turns.contains_key(place)
     }
 
-    /// Gives the turn of the first prompt behind a place, or of all, that belongs to another.
-    pub(super) fn first_other(&self, behind: Option<&Place>, turn: &TurnId) -> Option<&TurnId> {
+    /// Gives the first prompt behind a place, or of all, that belongs to another turn, and that turn.
+    pub(super) fn first_other(
+        &self,
+        behind: Option<&Place>,
+        turn: &TurnId,
+    ) -> Option<(&Place, &TurnId)> {
         let behind = behind.map_or(Unbounded, Excluded);
         let (first, found) = self.turns.range::<Place, _>((behind, Unbounded)).next()?;
         if found != turn {
-            return Some(found);
+            return Some((first, found));
         }
         let next = self.heads.range::<Place, _>((Excluded(first), Unbounded)).next()?;
-        self.turns.get(next)
+        self.turns.get_key_value(next)
     }
 
     /// Gives the last prompt before a place, and its turn.

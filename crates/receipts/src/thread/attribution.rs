@@ -27,6 +27,17 @@ pub(super) struct Stale {
     prompts: BTreeSet<Place>,
     /// Places where something changed on which the prompts behind depend.
     behind: BTreeSet<Place>,
+    overflows: Overflows,
+}
+
+/// Whether a prompt of a client can be a replay at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Overflows {
+    /// No overflow was seen in this thread.
+    #[default]
+    None,
+    /// There was one, perhaps.
+    Some,
 }
 
 impl Stale {
@@ -120,19 +131,23 @@ impl Thread {
     pub(super) fn adopt(&mut self, slot: usize, parent: &MessageId) {
         let node = self.nodes.entry(parent.clone()).or_default();
         node.answered_by.insert(slot);
-        let (root, prompt_place) = match &node.prompt {
-            Some(prompt) => (prompt.root.clone(), Some(prompt.place.clone())),
+        // One that has another answer is known to be answered.
+        let is_first = node.answered_by.len() == 1;
+        let (root, prompt) = match &node.prompt {
+            Some(prompt) => {
+                (prompt.root.clone(), Some((prompt.place.clone(), prompt.prompt.clock)))
+            }
             None => (TurnId::from(parent), None),
         };
-        if let Some(place) = prompt_place {
-            self.now_answered(&place, &root);
+        if let Some((place, clock)) = prompt.filter(|_| is_first) {
+            self.now_answered(&place, &root, clock);
         }
         self.join(slot, root);
     }
 
     /// A prompt has an answer: the requests before it may be absorbed by it.
-    pub(super) fn now_answered(&mut self, place: &Place, root: &TurnId) {
-        if self.clock(&place.id) == Clock::SteppedBack && !self.answered_stepped.contains(place) {
+    pub(super) fn now_answered(&mut self, place: &Place, root: &TurnId, clock: Clock) {
+        if clock == Clock::SteppedBack && !self.answered_stepped.contains(place) {
             self.answered_stepped.set(place, root);
             self.dirty.append(&mut self.waiting);
         }
@@ -171,9 +186,11 @@ impl Thread {
         turn.usage.merge(&sum(&known.answer));
         turn.add_children(&known.answer);
         turn.place_answer(&known.place, slot, &known.answer);
-        self.place_orphan(&root);
-        self.touch(&root);
         self.dirty_answers.insert(slot);
+        self.dirty.insert((turn.place.clone(), root.clone()));
+        if turn.kind == Kind::Orphan {
+            self.place_orphan(&root);
+        }
     }
 
     fn leave(&mut self, slot: usize) {
@@ -248,12 +265,13 @@ impl Thread {
     pub(super) fn changed_prompt(&mut self, id: &MessageId, place: &Place) {
         let Some(prompt) = self.prompt_node(id) else { return };
         match prompt.prompt.author {
-            Author::Harness(_) => {
-                self.clients.remove(place);
+            Author::Harness(why) => {
+                if why == Generated::OverflowCompaction {
+                    self.stale.overflows = Overflows::Some;
+                }
                 self.generated.insert(place.clone());
             }
             Author::Client => {
-                self.generated.remove(place);
                 self.clients.insert(place.clone());
             }
         }
@@ -306,7 +324,9 @@ impl Thread {
         let end = self.answers.range::<Place, _>((Excluded(place), Unbounded)).next();
         let end = end.map(|(place, _)| place);
         let range = (Excluded(place), end.map_or(Unbounded, Excluded));
-        work.extend(self.clients.range::<Place, _>(range).take(REPLAY_LOOKAROUND).cloned());
+        if self.stale.overflows == Overflows::Some {
+            work.extend(self.clients.range::<Place, _>(range).take(REPLAY_LOOKAROUND).cloned());
+        }
         let until = end.map_or(Walked::ToTheEnd, |end| Walked::To(end.clone()));
         if *walked != until {
             work.extend(self.generated.range::<Place, _>(range).cloned());
@@ -383,13 +403,14 @@ impl Thread {
         work: &mut BTreeSet<Place>,
     ) {
         let Some(node) = self.nodes.get_mut(&place.id) else { return };
+        let answers: Vec<usize> = node.answered_by.iter().copied().collect();
         if let Some(prompt) = &mut node.prompt {
             prompt.root = root.clone();
-        }
-        let answers: Vec<usize> = node.answered_by.iter().copied().collect();
-        if let Some(turn) = self.turns.get_mut(was) {
-            turn.generated.remove(place);
-            turn.unsaid.generated.remove(place);
+            if let Some(turn) = self.turns.get_mut(was) {
+                turn.generated.remove(place);
+                turn.unsaid.generated.remove(place);
+                turn.unsaid.gaps.retain(|gap| !prompt.gaps.contains(gap));
+            }
         }
         for answered in [&mut self.answered, &mut self.answered_stepped] {
             if answered.contains(place) {
@@ -421,6 +442,9 @@ impl Thread {
         if wished {
             turn.no_reply = NoReply::Wished;
         }
+        // The turn may be new, while what did not fit in its prompt was seen before.
+        let prompt = self.nodes.get(&place.id).and_then(|node| node.prompt.as_ref());
+        turn.unsaid.gaps.extend(prompt.into_iter().flat_map(|prompt| prompt.gaps.iter().cloned()));
         self.dirty.insert((place, own));
     }
 }

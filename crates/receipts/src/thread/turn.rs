@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::order::Place;
 use crate::{
     gap::Gap,
-    id::{CallKey, MessageId, ThreadId, TurnId},
-    observation::{Answer, AnswerRole, CallUsage, Ending, Finish, Kind, Owner},
+    id::{CallKey, MessageId, ThreadId, TurnId, UnixMillis},
+    observation::{Answer, AnswerRole, CallUsage, Ending, Failure, Finish, Kind, Owner},
     receipt::{Completion, Output, Status},
     usage::{Counters, Usage},
 };
@@ -176,8 +176,10 @@ pub(super) enum Verdict {
     Interrupted,
     /// Nothing in the message says that the run ended; the loop goes on.
     GoesOn,
-    /// A word that this build does not know ended it, once nothing runs any more.
+    /// A word that this build does not know ended it, once nothing of its run goes on any more.
     UnknownFinish,
+    /// The word for an end that the provider did not name: the loop may go on after it.
+    SaysNothing,
 }
 
 /// Reads the verdict of one answer.
@@ -211,7 +213,10 @@ fn finished(answer: &Answer, finish: &Finish, kind: Kind) -> Verdict {
         {
             Verdict::Ended(Status::Completed)
         }
-        Finish::Unknown(_) if answer.tools.client == 0 => Verdict::UnknownFinish,
+        Finish::Unknown(word) if answer.tools.client == 0 => match &**word {
+            "" | "unknown" => Verdict::SaysNothing,
+            _ => Verdict::UnknownFinish,
+        },
         Finish::Stop
         | Finish::Length
         | Finish::ContentFilter
@@ -227,7 +232,15 @@ fn finished(answer: &Answer, finish: &Finish, kind: Kind) -> Verdict {
 pub(super) struct Surroundings {
     pub(super) owner: Owner,
     /// The first later request that the harness answered.
-    pub(super) followed_by: Option<TurnId>,
+    pub(super) followed_by: Option<Follower>,
+}
+
+/// A later request that the harness answered.
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub(super) turn: TurnId,
+    /// When the first answered prompt of it was made.
+    pub(super) asked_at: Option<UnixMillis>,
 }
 
 impl Surroundings {
@@ -236,6 +249,17 @@ impl Surroundings {
             Owner::Idle | Owner::Dead => true,
             Owner::Busy | Owner::Unknown => false,
         }
+    }
+
+    /// The request that took the run over.
+    fn absorber(&self) -> Option<TurnId> {
+        self.followed_by.as_ref().map(|follower| follower.turn.clone())
+    }
+
+    /// Whether the request that follows was already waiting when an answer was closed: the loop
+    /// that went on went on with it.
+    fn was_waiting(&self, answer: &Answer) -> bool {
+        self.followed_by.as_ref().is_some_and(|follower| follower.asked_at <= answer.completed)
     }
 
     /// Whether a run that ended by its own words may still be going on: it is the last one, and
@@ -274,15 +298,16 @@ pub(super) fn status(
         Verdict::Interrupted if is_over => (Status::Interrupted, None),
         // Its tool was cut by an abort, and the loop did not go on.
         Verdict::GoesOn if is_over && last.tools.aborted > 0 => (Status::Interrupted, None),
-        Verdict::GoesOn | Verdict::UnknownFinish if around.followed_by.is_some() => {
-            (Status::Absorbed, around.followed_by.clone())
-        }
-        Verdict::UnknownFinish if around.nothing_runs() => (Status::Completed, None),
+        Verdict::GoesOn if around.followed_by.is_some() => (Status::Absorbed, around.absorber()),
+        Verdict::SaysNothing if around.was_waiting(last) => (Status::Absorbed, around.absorber()),
+        Verdict::SaysNothing | Verdict::UnknownFinish if is_over => (Status::Completed, None),
         // It said that it goes on and does not: it was lost between two steps.
         Verdict::GoesOn if around.nothing_runs() => (Status::Lost, None),
-        Verdict::Stopped | Verdict::Interrupted | Verdict::GoesOn | Verdict::UnknownFinish => {
-            (Status::Pending, None)
-        }
+        Verdict::Stopped
+        | Verdict::Interrupted
+        | Verdict::GoesOn
+        | Verdict::SaysNothing
+        | Verdict::UnknownFinish => (Status::Pending, None),
     }
 }
 
@@ -294,7 +319,7 @@ fn unanswered(turn: &Turn, around: &Surroundings) -> (Status, Option<TurnId>) {
     if turn.no_reply == NoReply::Wished {
         (Status::NoReply, None)
     } else if around.followed_by.is_some() {
-        (Status::Absorbed, around.followed_by.clone())
+        (Status::Absorbed, around.absorber())
     } else if let Some(Completion { absorbed_by: Some(later), .. }) = &turn.announced.unstarted {
         // The request that answered it was forgotten since.
         (Status::Absorbed, Some(later.clone()))
@@ -376,32 +401,51 @@ pub(super) fn last_answer<'a>(turn: &'a Turn, slab: &'a [Slot]) -> Option<(&'a P
 }
 
 /// Builds the completion that goes with a status.
+///
+/// It is named by the answer that stands last, whose words it gives. Where a clock stepped back
+/// that need not be the one that was made last: then that one says when the run ended, and why if
+/// it failed. An error never stands beside another status.
 pub(super) fn completion(
     turn: &Turn,
     slab: &[Slot],
     (status, absorbed_by): (Status, Option<TurnId>),
 ) -> Completion {
-    let last = last_answer(turn, slab);
-    let failure = last.and_then(|(_, answer)| match &answer.ending {
-        Ending::Aborted(failure) | Ending::Failed(failure) => Some(failure.clone()),
-        Ending::Plain | Ending::Structured(_) => None,
-    });
+    let run = in_run_order(turn, slab);
+    let made_last = run.answers.first().copied();
+    let last = if turn.stepped.is_empty() { made_last } else { last_answer(turn, slab) };
+    let failure = match status {
+        Status::Interrupted => last.and_then(|(_, answer)| failure(answer)),
+        Status::Failed => made_last.and_then(|(_, answer)| failure(answer)),
+        Status::Pending
+        | Status::Completed
+        | Status::Stopped
+        | Status::Absorbed
+        | Status::Unanswered
+        | Status::NoReply
+        | Status::Lost => None,
+    };
     Completion {
         message: last.map(|(place, _)| place.id.clone()),
         status,
-        failure,
+        failure: failure.cloned(),
         finish: last.and_then(|(_, answer)| answer.finish.clone()),
         absorbed_by,
         started_at: turn.answers.first_key_value().and_then(|(place, _)| place.time()),
-        completed_at: last.and_then(|(_, answer)| answer.completed),
-        output: output(turn, slab, status),
+        completed_at: made_last.and_then(|(_, answer)| answer.completed),
+        output: output(turn, &run, status),
+    }
+}
+
+fn failure(answer: &Answer) -> Option<&Failure> {
+    match &answer.ending {
+        Ending::Aborted(failure) | Ending::Failed(failure) => Some(failure),
+        Ending::Plain | Ending::Structured(_) => None,
     }
 }
 
 /// The value of the last answer, else the text after the last step start of the attempt (rule F6):
 /// answers in which no step began say nothing about it.
-fn output(turn: &Turn, slab: &[Slot], status: Status) -> Option<Output> {
-    let run = in_run_order(turn, slab);
+fn output(turn: &Turn, run: &Run<'_>, status: Status) -> Option<Output> {
     let (last, earlier) = run.answers.split_first()?;
     if let Ending::Structured(value) = &last.1.ending {
         return Some(Output::Value(value.clone()));
@@ -435,6 +479,9 @@ pub(super) fn attempts(turn: &Turn, slab: &[Slot]) -> u32 {
 
 /// Two or more whole answers to one prompt.
 pub(super) fn conflicting(turn: &Turn, slab: &[Slot]) -> Vec<MessageId> {
+    if turn.answers.len() < 2 {
+        return Vec::new();
+    }
     let mut by_parent: BTreeMap<&MessageId, Vec<&Place>> = BTreeMap::new();
     for (place, slot) in &turn.answers {
         if let Some(Slot { answer, .. }) = slab.get(*slot)

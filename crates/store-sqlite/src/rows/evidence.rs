@@ -64,7 +64,8 @@ pub(super) fn put(
     let compressed = zstd::bulk::compress(content, LEVEL).map_err(StoreError::unavailable)?;
     let row = NewRow::new().int(id).bytes(&digest.0).int(at.0).count(content.len() as u64);
     tx.put(&EVIDENCE, row)?;
-    tx.put(&CONTENT, NewRow::new().int(id).blob(compressed))
+    // The content is a part of its row, which was counted.
+    tx.put_part(&CONTENT, NewRow::new().int(id).blob(compressed))
 }
 
 /// Drops the contents that were kept before a time; gives how many.

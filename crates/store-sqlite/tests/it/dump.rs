@@ -8,6 +8,30 @@ use crate::operation::{
     NAMES, call, evidence, exec, harness, input, request, session, thread, turn,
 };
 
+/// Asks for what is stored as such, without what the rules make of it.
+pub(crate) fn dump_stored(ledger: &dyn Ledger) -> Result<String> {
+    let mut text = String::new();
+    let mut say = |what: &str, answer: &dyn Debug| {
+        writeln!(text, "{what}: {answer:?}").unwrap();
+    };
+    for session in ledger.sessions(None, usize::MAX)? {
+        say("session", &session);
+        for event in ledger.events(session.id(), Seq::START, usize::MAX)? {
+            say("event", &event);
+        }
+        say("inputs", &ledger.input_history(session.id())?);
+    }
+    for number in 0..NAMES {
+        say("exec", &ledger.exec(&exec(number))?);
+        say("intent", &ledger.intent(&request(number))?);
+        say("call", &ledger.call(&call(number))?);
+        say("selection", &ledger.selection(&input(number))?);
+        let digest = store::EvidenceDigest::of(&evidence(number));
+        say("evidence", &ledger.evidence(&digest)?.map(|content| content.len()));
+    }
+    Ok(text)
+}
+
 /// Asks everything that can be asked about the names of [`crate::operation`].
 pub(crate) fn dump(ledger: &dyn Ledger) -> Result<String> {
     let mut text = String::new();

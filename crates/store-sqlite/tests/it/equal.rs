@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn every_answer_is_that_of_the_model(steps in vec(step(), 1..12)) {
-        let place = Place::new();
+        let place = Place::fleeting();
         let mut sqlite = place.open();
         let memory = MemoryStore::new();
         for step in &steps {

@@ -1,10 +1,12 @@
 //! What can be done to a ledger? Generated operations over few names, so that they meet.
 
 use proptest::{
-    collection::vec,
+    collection::vec as many,
     option,
     prelude::{Just, Strategy, any, prop_oneof},
     sample::select,
+    strategy::ValueTree as _,
+    test_runner::{Config, RngSeed, TestRunner},
 };
 use receipts::{
     CallKey, Completion, Counter, Counters, Decrease, ExecId, Fact, FactBody, Failure, Finish, Gap,
@@ -288,7 +290,7 @@ fn send_operation() -> impl Strategy<Value = Send> {
 
 fn record_operation() -> impl Strategy<Value = Record> {
     prop_oneof![
-        8 => ((name(), name()), vec(fact(), 0..4), option::of(name()), time())
+        8 => ((name(), name()), many(fact(), 0..4), option::of(name()), time())
             .prop_map(|(place, facts, from, at)| Record::Append(place, facts, from, at)),
         1 => (name(), name(), name()).prop_map(|(id, thread, turn)| Record::Exited(id, thread, turn)),
         1 => (name(), name()).prop_map(|(child, parent)| Record::Fork(child, parent)),
@@ -316,6 +318,22 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
         13 => record_operation().prop_map(Operation::Record),
         3 => choose_operation().prop_map(Operation::Choose),
     ]
+}
+
+/// A history that touches every table, always the same one.
+pub(crate) fn history() -> Vec<Operation> {
+    let mut operations = vec![
+        Operation::Drive(Drive::Create(0, None)),
+        Operation::Drive(Drive::Start(0, None)),
+        Operation::Drive(Drive::Claim(0, Holder::Current, 0, Provider::Replace)),
+        Operation::Drive(Drive::Replace(0, Holder::Current, 0, Some("a prompt".into()))),
+        Operation::Choose(Choose::Promise(0, 0, 1, Holder::Current)),
+    ];
+    let rng_seed = RngSeed::Fixed(7);
+    let mut runner = TestRunner::new(Config { rng_seed, ..Config::default() });
+    let others = many(operation(), 150).new_tree(&mut runner).expect("nothing is filtered");
+    operations.extend(others.current());
+    operations
 }
 
 /// Does an operation; gives what it answered, for comparison.

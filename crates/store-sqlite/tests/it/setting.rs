@@ -1,6 +1,6 @@
 //! What do the tests share?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use store::Access as _;
 use store_sqlite::SqliteStore;
@@ -14,7 +14,18 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::with(tempfile::tempdir().unwrap())
+    }
+
+    /// A place in memory, where the system has one: for what is not about durability.
+    pub(crate) fn fleeting() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        Self::with(folder.unwrap())
+    }
+
+    fn with(folder: TempDir) -> Self {
         let path = folder.path().join("store.sqlite");
         Self { folder, path }
     }

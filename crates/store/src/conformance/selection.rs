@@ -76,7 +76,19 @@ pub fn a_selection_is_spent_on_one_turn(bench: &mut Bench<'_>) {
     let is_spent = Refusal::SelectionSpent { input: key("a") };
     assert_eq!(bench.refused(|l| l.consume_turn(&key("a"), Position(1), &driver)), is_spent);
     assert_eq!(bench.refused(|l| l.select_turn(&key("a"), &request("q"), &driver)), is_spent);
-    // The workflow moved on, and may wait for another turn of the input.
+}
+
+/// A consumed selection stays what it is until the workflow has moved on.
+pub fn a_workflow_that_moved_on_may_select_again(bench: &mut Bench<'_>) {
+    let (driver, _) = set_up(bench);
+    run(bench, "q", &driver);
+    bench.write(|l| l.select_turn(&key("a"), &request("q"), &driver));
+    bench.append(&id("s"), &[ended("q", "m", Status::Completed, 3)]);
+    bench.write(|l| l.consume_turn(&key("a"), Position(1), &driver));
+    let again = bench.write_nothing(|l| l.turn_selection(&new("a", 1), &driver));
+    assert_eq!(again.state, SelectionState::Consumed(selected("q")));
+    let conflict = bench.conflict(|ledger| ledger.turn_selection(&new("a", 0), &driver));
+    assert_eq!(conflict, ("turn selection of input a".to_owned(), "position"));
     let next = bench.write(|l| l.turn_selection(&new("a", 2), &driver));
     assert_eq!(next.state, SelectionState::Unspent);
     assert_eq!(not_selectable(bench, "q", &driver), NotSelectable::Older);

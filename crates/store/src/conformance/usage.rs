@@ -142,11 +142,24 @@ pub fn a_call_is_counted_once_in_the_store(bench: &mut Bench<'_>) {
     assert_eq!(bench.read(|ledger| ledger.sightings(&id("other"))), []);
 }
 
+/// U1: a copy that shows more raises the call, and its own event says so.
+pub fn a_first_sighting_says_itself_what_it_saw(bench: &mut Bench<'_>) {
+    let (one, two) = (bench.session("one"), bench.session("two"));
+    bench.append(&one, &[called("q", "m/1", 1, tokens(3, 4))]);
+    let recorded = bench.append(&two, &[called("q", "m/1", 2, tokens(5, 4))]);
+    assert!(matches!(recorded[..], [Recorded::Appended(_)]), "{recorded:?}");
+    assert_eq!(bench.kinds(&two), ["usage"]);
+    assert_eq!(call(bench, "m/1").counters, tokens(5, 4));
+    assert_eq!(bench.read(|ledger| ledger.session_usage(&one)), sum(&[tokens(5, 4)]));
+}
+
 /// L14: the turn that we intended owns a call, before any that was only seen, however early.
 pub fn the_turn_that_we_intended_owns_its_calls(bench: &mut Bench<'_>) {
     let (ours, theirs) = (bench.session("ours"), bench.session("theirs"));
     bench.capture(&ours, "a");
     let driver = bench.drive(&ours, "e");
+    // Not even the ancestor of our conversation comes before us.
+    bench.write(|ledger| ledger.record_fork(&id("ours"), &id("theirs")));
     bench.append(&theirs, &[called("copy", "m/1", 1, tokens(3, 4))]);
     bench.append(&theirs, &[called("copy", "m/2", 1, tokens(5, 6))]);
     bench.intend(&ours, "q", &driver);

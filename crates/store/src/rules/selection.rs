@@ -111,9 +111,7 @@ fn check_turn(
     if intent.seq <= selection.after {
         return Ok(Err(NotSelectable::Older));
     }
-    if intent.origin.generation != selection.driver.generation {
-        return Ok(Err(NotSelectable::OtherDriver));
-    }
+    // What was requested later was requested by the selection's driver, which still drives.
     let Some(turn) = &intent.turn else { return Ok(Err(NotSelectable::NotStarted)) };
     let started = EventId {
         session: &intent.session,

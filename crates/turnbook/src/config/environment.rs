@@ -36,11 +36,13 @@ pub(crate) enum Variable {
     Term,
     /// Where programs are found.
     Path,
+    /// Where the platform wants files that live as long as a login.
+    RuntimeDir,
 }
 
 impl Variable {
     /// All of them.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Config,
         Self::Store,
         Self::Timezone,
@@ -52,6 +54,7 @@ impl Variable {
         Self::NoColor,
         Self::Term,
         Self::Path,
+        Self::RuntimeDir,
     ];
 
     /// Gives its name.
@@ -68,6 +71,7 @@ impl Variable {
             Self::NoColor => "NO_COLOR",
             Self::Term => "TERM",
             Self::Path => "PATH",
+            Self::RuntimeDir => "XDG_RUNTIME_DIR",
         }
     }
 }

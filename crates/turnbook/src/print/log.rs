@@ -10,7 +10,7 @@ use super::{
     text::{clean, first_line, fit},
     time::moment,
     tokens::number,
-    view::{CompletionView, CounterView, GapView, dispatch_words},
+    view::{CompletionView, CounterView, GapView, OutcomeView, dispatch_words},
 };
 
 /// How wide place, time and kind of an event are together, with the spaces between them.
@@ -76,7 +76,8 @@ fn words(body: &EventBody) -> String {
     }
 }
 
-fn fact_words(fact: &FactBody) -> String {
+/// Tells a fact in words.
+pub(super) fn fact_words(fact: &FactBody) -> String {
     match fact {
         FactBody::Admitted { kind, .. } => format!("the agent stored the {}", kind.as_str()),
         FactBody::Started { message, .. } => format!("the agent began to answer in {message}"),
@@ -115,7 +116,8 @@ fn counters_words(counters: &Counters) -> String {
     if words.is_empty() { "its usage was never stored".to_owned() } else { words.join(", ") }
 }
 
-fn outcome_words(outcome: ExecOutcome) -> String {
+/// Says how a run ended, after its name.
+pub(super) fn outcome_words(outcome: ExecOutcome) -> String {
     match outcome {
         ExecOutcome::Exited(code) => format!("ended with exit code {code}"),
         ExecOutcome::Killed(signal) => format!("was killed by signal {signal}"),
@@ -216,14 +218,6 @@ enum BodyView<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum OutcomeView {
-    Exited(i32),
-    Killed(i32),
-    Lost,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
 enum EffectView<'a> {
     CreateThread { title: &'a str },
     Abort,
@@ -249,11 +243,7 @@ impl<'a> BodyView<'a> {
             EventBody::DriverFinished { exec, generation, outcome } => Self::DriverFinished {
                 exec: exec.as_ref().map(receipts::ExecId::as_str),
                 generation: generation.0,
-                outcome: match outcome {
-                    ExecOutcome::Exited(code) => OutcomeView::Exited(*code),
-                    ExecOutcome::Killed(signal) => OutcomeView::Killed(*signal),
-                    ExecOutcome::Lost => OutcomeView::Lost,
-                },
+                outcome: OutcomeView::new(*outcome),
             },
             EventBody::Effect { effect, attempt, stage } => {
                 let (stage, why) = match stage {

@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 
 use receipts::{Completion, Kind, Output, ThreadId};
 use serde::Serialize;
-use store::{Delivery, Dispatch, Driver, Intent, Labels, Origin, Purpose, Reply};
+use store::{Delivery, Dispatch, Driver, InputReport, Intent, Labels, Origin, Purpose, Reply};
 
 use super::{
-    gap, pretty,
+    gap,
+    log::outcome_words,
+    pretty,
     style::{Style, Tone},
-    text::{clean, clean_lines, first_line, fit},
+    text::{clean, clean_lines, first_line, fit, wrap},
     time::{between, moment},
     tokens,
     view::{
-        CompletionView, CostView, DeliveryView, GapView, LabelsView, LedgerUsageView, SessionFields,
+        CompletionView, CostView, DeliveryView, GapView, LabelsView, LedgerUsageView, OutcomeView,
+        OutputView, SessionFields,
     },
 };
 use crate::verb::show::{Detail, Shown, ShownTurn};
 
 /// How far the words of a session are from the left.
 const SESSION_INDENT: usize = 10;
+/// How many inputs are told.
+const INPUTS_MAX: usize = 3;
 /// How far the words of a turn are from the left.
 const TURN_INDENT: usize = 12;
 
@@ -58,9 +63,18 @@ struct Paragraph<'a> {
 }
 
 impl Paragraph<'_> {
+    /// Adds words, broken into lines where they do not fit.
     fn line(&mut self, word: &str, tone: Tone, words: &str) {
-        let room = self.style.width;
-        let words = self.style.paint.paint(tone, &fit(&clean(words), room, self.indent));
+        let broken = wrap(&clean(words), self.style.width, self.indent);
+        for (at, words) in broken.iter().enumerate() {
+            let words = self.style.paint.paint(tone, words);
+            self.raw(if at == 0 { word } else { "" }, &words);
+        }
+    }
+
+    /// Adds words, cut where they do not fit: for what is told in full elsewhere.
+    fn brief(&mut self, word: &str, words: &str) {
+        let words = fit(&clean(words), self.style.width, self.indent);
         self.raw(word, &words);
     }
 
@@ -97,17 +111,33 @@ fn session(shown: &Shown, style: &Style) -> String {
     lines.line("created", Tone::Plain, &at(session.fixed.created_at));
     lines.maybe("closed", session.closed_at.map(at));
     lines.line("driver", Tone::Plain, &driver(session.driver.as_ref()));
-    if let Some(captured) = &shown.input {
-        let prompt = captured.input.prompt.as_deref().map(first_line).unwrap_or_default();
-        let (key, number) = (&captured.input.key, captured.capture.0);
-        lines.line("input", Tone::Plain, &format!("{key}, number {number}: {prompt}"));
-    }
     lines.line(
         "usage",
         Tone::Plain,
         &shown.usage.as_ref().map_or("no calls".to_owned(), tokens::sentence),
     );
+    inputs(&mut lines, &shown.inputs);
     lines.text
+}
+
+/// Tells the last inputs, the current one first.
+fn inputs(lines: &mut Paragraph<'_>, inputs: &[InputReport]) {
+    for (at, report) in inputs.iter().rev().take(INPUTS_MAX).enumerate() {
+        let word = if at == 0 { "input" } else { "before" };
+        let input = &report.captured.input;
+        let usage = report.usage.as_ref().map_or("no calls".to_owned(), tokens::sentence);
+        let outcome = match report.outcome {
+            Some(outcome) => format!("its run {}", outcome_words(outcome)),
+            None => "the end of its run is not recorded".to_owned(),
+        };
+        let prompt = input.prompt.as_deref().map(first_line).unwrap_or_default();
+        let (key, number) = (&input.key, report.captured.capture.0);
+        let words = format!("{key}, number {number}: {usage}; {outcome}; {prompt}");
+        lines.brief(word, &words);
+    }
+    if let Some(more) = inputs.len().checked_sub(INPUTS_MAX).filter(|more| *more > 0) {
+        lines.line("", Tone::Faint, &format!("and {more} earlier ones, which --json lists"));
+    }
 }
 
 fn driver(driver: Option<&Driver>) -> String {
@@ -214,7 +244,7 @@ fn ending(lines: &mut Paragraph<'_>, completion: &Completion, detail: Detail) {
         None => return,
     };
     match detail {
-        Detail::Brief => lines.line(word, Tone::Plain, &first_line(text)),
+        Detail::Brief => lines.brief(word, &first_line(text)),
         Detail::Full => lines.raw(word, &clean_lines(text, &" ".repeat(TURN_INDENT))),
     }
     if completion.is_truncated() {
@@ -259,8 +289,50 @@ struct ShownView<'a> {
     session: SessionFields<'a>,
     usage: Option<LedgerUsageView>,
     cost: Option<CostView>,
+    inputs: Vec<InputView<'a>>,
     turns: Vec<TurnView<'a>>,
     requests: Vec<RequestView<'a>>,
+}
+
+#[derive(Serialize)]
+struct InputView<'a> {
+    key: &'a str,
+    capture: u64,
+    captured_at: i64,
+    prompt: Option<&'a str>,
+    skill: Option<&'a str>,
+    cwd: Option<&'a str>,
+    model: Option<&'a str>,
+    work: Option<&'a str>,
+    labels: LabelsView<'a>,
+    usage: Option<LedgerUsageView>,
+    cost: Option<CostView>,
+    outcome: Option<OutcomeView>,
+    answer: Option<OutputView<'a>>,
+    gaps: Vec<GapView>,
+}
+
+impl<'a> InputView<'a> {
+    fn new(report: &'a InputReport) -> Self {
+        let captured = &report.captured;
+        let input = &captured.input;
+        Self {
+            key: input.key.as_str(),
+            capture: captured.capture.0,
+            captured_at: captured.at.0,
+            prompt: input.prompt.as_deref(),
+            skill: input.skill.as_deref(),
+            cwd: input.cwd.as_deref(),
+            model: input.model.as_deref(),
+            work: input.work.as_ref().map(store::Work::as_str),
+            labels: LabelsView(&input.labels),
+            usage: report.usage.as_ref().map(LedgerUsageView::new),
+            cost: report.usage.as_ref().and_then(CostView::new),
+            outcome: report.outcome.map(OutcomeView::new),
+            answer: report.answer.as_ref().map(OutputView::new),
+            gaps: report.gaps.iter().map(GapView::new).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -284,8 +356,9 @@ impl<'a> OwnerView<'a> {
     }
 }
 
+/// A turn.
 #[derive(Serialize)]
-struct TurnView<'a> {
+pub(super) struct TurnView<'a> {
     thread: &'a str,
     turn: &'a str,
     first_seq: u64,
@@ -304,7 +377,7 @@ struct TurnView<'a> {
 }
 
 impl<'a> TurnView<'a> {
-    fn new(turn: &'a ShownTurn) -> Self {
+    pub(super) fn new(turn: &'a ShownTurn) -> Self {
         let report = &turn.report;
         Self {
             thread: report.thread.as_str(),
@@ -326,8 +399,9 @@ impl<'a> TurnView<'a> {
     }
 }
 
+/// A request.
 #[derive(Serialize)]
-struct RequestView<'a> {
+pub(super) struct RequestView<'a> {
     request: &'a str,
     thread: &'a str,
     turn: Option<&'a str>,
@@ -345,7 +419,7 @@ struct RequestView<'a> {
 struct Settled(bool);
 
 impl<'a> RequestView<'a> {
-    fn new(intent: &'a Intent) -> Self {
+    pub(super) fn new(intent: &'a Intent) -> Self {
         Self {
             request: intent.request.as_str(),
             thread: intent.thread.as_str(),
@@ -372,6 +446,7 @@ pub(crate) fn show_json(shown: &Shown) -> String {
         session: SessionFields::new(&shown.session),
         usage: shown.usage.as_ref().map(LedgerUsageView::new),
         cost: shown.usage.as_ref().and_then(CostView::new),
+        inputs: shown.inputs.iter().map(InputView::new).collect(),
         turns: shown.turns.iter().map(TurnView::new).collect(),
         requests: shown.requests.iter().map(RequestView::new).collect(),
     })

@@ -61,9 +61,38 @@ pub(super) fn fit(text: &str, line: Option<usize>, used: usize) -> String {
     }
 }
 
+/// Breaks a text between words into what is left of lines after `used` columns; never below 20.
+pub(super) fn wrap(text: &str, line: Option<usize>, used: usize) -> Vec<String> {
+    let Some(line) = line else { return vec![text.to_owned()] };
+    let room = line.saturating_sub(used).max(20);
+    if width(text) <= room {
+        return vec![text.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if last.is_empty() => last.push_str(word),
+            Some(last) if width(last) + 1 + width(word) <= room => last.extend([" ", word]),
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{clean, cut, first_line, fit};
+    use super::{clean, cut, first_line, fit, wrap};
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        let text = "the input of the call went down from 40 to 30";
+        assert_eq!(wrap(text, None, 12), [text]);
+        assert_eq!(wrap(text, Some(57), 12), [text]);
+        let broken = ["the input of the", "call went down from", "40 to 30"];
+        assert_eq!(wrap(text, Some(32), 12), broken);
+        let long = "a/path/that/is/longer/than/the/room there";
+        assert_eq!(wrap(long, Some(20), 10), ["a/path/that/is/longer/than/the/room", "there"]);
+    }
 
     #[test]
     fn an_escape_sequence_reaches_no_terminal() {

@@ -9,7 +9,7 @@ use receipts::{
 };
 use serde::{Serialize, ser::SerializeMap as _};
 use serde_json::value::RawValue;
-use store::{Delivery, Dispatch, Driver, Endpoint, Labels, Session};
+use store::{Delivery, Dispatch, Driver, Endpoint, ExecOutcome, Labels, Session};
 
 /// Whether the output is that of a turn that did not complete; a boolean in JSON.
 #[derive(Debug)]
@@ -307,6 +307,25 @@ impl<'a> CompletionView<'a> {
             started_at: completion.started_at.map(|at| at.0),
             completed_at: completion.completed_at.map(|at| at.0),
             message_id: completion.message.as_ref().map(MessageId::as_str),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutcomeView {
+    Exited(i32),
+    Killed(i32),
+    Lost,
+}
+
+impl OutcomeView {
+    pub(super) fn new(outcome: ExecOutcome) -> Self {
+        match outcome {
+            ExecOutcome::Exited(code) => Self::Exited(code),
+            ExecOutcome::Killed(signal) => Self::Killed(signal),
+            ExecOutcome::Lost => Self::Lost,
         }
     }
 }

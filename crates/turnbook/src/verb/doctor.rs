@@ -3,6 +3,10 @@
 mod agent;
 mod store;
 
+#[cfg(unix)]
+use std::fs;
+use std::path::Path;
+
 use clap::Args as ClapArgs;
 
 use crate::{
@@ -120,16 +124,35 @@ async fn look(start: &Start) -> Vec<Check> {
 }
 
 fn configuration(config: &Config) -> Check {
-    Check {
+    let path = &config.file.value;
+    let mut check = Check {
         topic: Topic::Configuration,
-        subject: config.file.value.display().to_string(),
+        subject: path.display().to_string(),
         state: match config.presence {
             Presence::Read => State::Good,
             Presence::Absent => State::Absent,
         },
         found: config.presence.as_str().to_owned(),
         advice: None,
+    };
+    let has_secrets = config.servers.value.iter().any(|server| server.password.is_some());
+    if has_secrets && is_open_to_others(path) {
+        check.found.push_str(", and others can read the passwords in it");
+        check.advice = Some(format!("`chmod 600 {}`", path.display()));
     }
+    check
+}
+
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
+}
+
+/// Elsewhere the folder of a user is for that user alone.
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> bool {
+    false
 }
 
 /// Says what a failure says, in the form of a check.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args as ClapArgs;
 use receipts::{FactBody, Kind, RequestId, ThreadId, TurnId, UnixMillis, Usage};
-use store::{Captured, EventBody, Intent, Ledger, Session, TurnReport};
+use store::{EventBody, InputReport, Intent, Ledger, Session, TurnReport};
 
 use crate::{
     args::{Format, FormatArgs, SessionArgs},
@@ -39,8 +39,8 @@ pub(crate) enum Detail {
 pub(crate) struct Shown {
     /// The session.
     pub(crate) session: Session,
-    /// Its current input.
-    pub(crate) input: Option<Captured>,
+    /// What came of its inputs, oldest first; the last is the current one.
+    pub(crate) inputs: Vec<InputReport>,
     /// What the calls that it owns used; `None` when it owns none.
     pub(crate) usage: Option<Usage>,
     /// Its turns.
@@ -103,7 +103,8 @@ fn collect(ledger: &dyn Ledger, session: Session) -> store::Result<Shown> {
     for request in requested.iter().filter(|request| !seen.contains(request)) {
         requests.extend(ledger.intent(request)?);
     }
-    let mut inputs = ledger.input_history(id)?;
-    inputs.retain(|input| Some(input.capture) == session.capture());
-    Ok(Shown { usage: ledger.session_usage(id)?, input: inputs.pop(), session, turns, requests })
+    let inputs = ledger.input_history(id)?;
+    let reports = inputs.iter().map(|captured| ledger.input_usage(&captured.input.key));
+    let inputs = reports.collect::<store::Result<Vec<InputReport>>>()?;
+    Ok(Shown { usage: ledger.session_usage(id)?, inputs, session, turns, requests })
 }

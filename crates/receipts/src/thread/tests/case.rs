@@ -3,7 +3,7 @@
 use crate::{
     Answer, AnswerRole, Author, Body, Call, CallKey, CallUsage, Clock, Counters, Ending, Fact,
     FactBody, Failure, Finish, Gap, Generated, Kind, Lineage, Message, MessageId, Observation,
-    Owner, Prompt, Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage,
+    Owner, Prompt, Status, Thread, ThreadId, Tools, TurnId, UnixMillis, Usage, Usd,
 };
 
 pub(super) fn id(text: &str) -> MessageId {
@@ -154,6 +154,36 @@ fn f4_an_unknown_finish_closes_only_when_nothing_runs() {
     assert_eq!(gaps, [Gap::UnknownFinish { message: id("a"), word: "banana".to_owned() }]);
 }
 
+/// A later run proves that the one before it ended; only a request that was waiting already when
+/// the answer was closed may have been taken up by the same run.
+#[test]
+fn f4_an_unknown_finish_before_a_later_run_completed_unless_that_was_waiting() {
+    let history = |word: &str, asked: i64| {
+        [
+            prompt("p", 1),
+            closed("a", 2, "p", Finish::Unknown(word.into())),
+            prompt("later", asked),
+            closed("b", 30, "later", Finish::Stop),
+        ]
+    };
+    // The answer was closed at 3.
+    for (word, asked, expected) in [
+        ("eos", 20, Status::Completed),
+        ("eos", 2, Status::Completed),
+        ("unknown", 20, Status::Completed),
+        ("unknown", 2, Status::Absorbed),
+        ("", 2, Status::Absorbed),
+    ] {
+        for owner in [Owner::Unknown, Owner::Idle] {
+            let thread = fold(history(word, asked), owner);
+            let receipt = thread.receipt(&TurnId::new("p").unwrap()).unwrap();
+            assert_eq!(receipt.completion.status, expected, "{word:?}, {asked}");
+            let gap = Gap::UnknownFinish { message: id("a"), word: word.to_owned() };
+            assert_eq!(receipt.gaps.contains(&gap), expected == Status::Completed);
+        }
+    }
+}
+
 #[test]
 fn f3_a_stop_with_a_tool_call_goes_on() {
     let mut first = closed("a", 2, "p", Finish::Stop);
@@ -243,6 +273,125 @@ fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
     assert_eq!(statuses(&thread), expected);
 }
 
+/// What was asked while the summary was made stands before the replay, and is answered under it.
+#[test]
+fn f1_a_prompt_queued_during_an_overflow_summary_is_absorbed_by_the_replay() {
+    let mut summary = closed("s", 4, "c", Finish::Stop);
+    if let Body::Answer(answer) = &mut summary.body {
+        answer.role = AnswerRole::Summary;
+        answer.completed = Some(UnixMillis(10));
+    }
+    let mut again = prompt("again", 11);
+    let mut twice = prompt("twice", 30);
+    for replay in [&mut again, &mut twice] {
+        if let Body::Prompt(prompt) = &mut replay.body {
+            prompt.content = Some(1);
+        }
+    }
+    let history = [
+        prompt("p", 1),
+        closed("a", 2, "p", Finish::ToolCalls),
+        generated("c", 3, Generated::OverflowCompaction),
+        summary,
+        prompt("queued", 6),
+        again,
+        closed("b", 12, "again", Finish::Stop),
+        twice,
+        closed("d", 31, "twice", Finish::Stop),
+    ];
+    // Newest first too, as a client reads pages: the replay is seen before its request.
+    for order in [history.to_vec(), history.iter().rev().cloned().collect()] {
+        let receipts = fold(order, Owner::Idle).receipts();
+        let told: Vec<_> = receipts
+            .iter()
+            .map(|receipt| (receipt.turn.as_str(), receipt.completion.status, receipt.usage.calls))
+            .collect();
+        let expected = [
+            ("p", Status::Completed, 3),
+            ("queued", Status::Absorbed, 0),
+            ("twice", Status::Completed, 1),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(receipts[0].generated, [id("c"), id("again")]);
+        assert_eq!(receipts[1].completion.absorbed_by, TurnId::new("p").ok());
+    }
+}
+
+/// A prompt that says the same before the summary was closed is none of the harness's.
+#[test]
+fn f1_a_prompt_that_says_the_same_during_the_summary_is_no_replay() {
+    let mut summary = closed("s", 4, "c", Finish::Stop);
+    if let Body::Answer(answer) = &mut summary.body {
+        answer.role = AnswerRole::Summary;
+        answer.completed = Some(UnixMillis(10));
+    }
+    let mut same = prompt("same", 6);
+    let mut again = prompt("again", 11);
+    for replay in [&mut same, &mut again] {
+        if let Body::Prompt(prompt) = &mut replay.body {
+            prompt.content = Some(1);
+        }
+    }
+    let history = [
+        prompt("p", 1),
+        closed("a", 2, "p", Finish::ToolCalls),
+        generated("c", 3, Generated::OverflowCompaction),
+        summary,
+        same,
+        again,
+        closed("b", 12, "again", Finish::Stop),
+    ];
+    let expected = [("p", Status::Completed), ("same", Status::Absorbed)];
+    check(history.clone(), Owner::Idle, &expected);
+    check(history.into_iter().rev(), Owner::Idle, &expected);
+}
+
+/// An answer that is seen with an earlier time stands there, whichever time was seen first.
+#[test]
+fn l11_an_answer_keeps_the_earliest_of_its_times() {
+    let seen = |at| closed("a", at, "p", Finish::Stop);
+    let late = [prompt("p", 1), prompt("q", 5), seen(2), seen(9)];
+    let places = |order: Vec<Message>| {
+        let thread = fold(order, Owner::Idle);
+        let receipts = thread.receipts();
+        receipts.iter().map(|receipt| receipt.completion.started_at).collect::<Vec<_>>()
+    };
+    assert_eq!(places(late.to_vec()), [Some(UnixMillis(2)), None]);
+    assert_eq!(places(late.into_iter().rev().collect()), [Some(UnixMillis(2)), None]);
+}
+
+/// Where a clock stepped back inside a run, its end is told by the answer that was made last.
+#[test]
+fn f6_an_error_never_stands_beside_another_status() {
+    let failed = |name: &str, at, completed| {
+        let mut message = closed(name, at, "p", Finish::Stop);
+        if let Body::Answer(answer) = &mut message.body {
+            answer.finish = None;
+            answer.ending = Ending::Failed(Failure { name: name.into(), message: "m".into() });
+            answer.completed = Some(UnixMillis(completed));
+        }
+        message
+    };
+    let mut stop = closed("stop", 10, "p", Finish::Stop);
+    if let Body::Answer(answer) = &mut stop.body {
+        answer.completed = Some(UnixMillis(20));
+    }
+    let told = |history: Vec<Message>| {
+        let [receipt] = fold(history, Owner::Idle).receipts().try_into().unwrap();
+        let end = receipt.completion;
+        let error = end.failure.map(|failure| failure.name.to_string());
+        (end.status, error, end.completed_at)
+    };
+    // It stands last, and was closed long before the other.
+    let early = failed("early", 100, 5);
+    let found = told(vec![prompt("p", 1), stop.clone(), early]);
+    assert_eq!(found, (Status::Completed, None, Some(UnixMillis(20))));
+    let mut stepped = stop;
+    stepped.created = Some(UnixMillis(100));
+    let found = told(vec![prompt("p", 1), failed("late", 10, 30), stepped]);
+    assert_eq!(found, (Status::Failed, Some("late".to_owned()), Some(UnixMillis(30))));
+}
+
 #[test]
 fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
     let mut thread = fold([prompt("p", 1), closed("a", 2, "p", Finish::Stop)], Owner::Idle);
@@ -262,6 +411,36 @@ fn f5_a_settled_attempt_keeps_its_status_and_notes_the_contradiction() {
     );
     assert_eq!(statuses(&thread), [("p".to_owned(), Status::Completed)]);
     thread.observe(Observation::Message(failed));
+    assert_eq!(thread.take_facts(), []);
+}
+
+/// Found by fuzzing: a sum that went beyond what can be kept comes back exactly.
+#[test]
+fn u3_a_sum_of_costs_depends_on_no_order() {
+    let call = |cost: &str| Counters { cost: Usd::parse(cost), ..Counters::UNKNOWN };
+    let of = |costs: &[&str]| {
+        let mut usage = Usage::default();
+        costs.iter().for_each(|cost| usage.add(&call(cost)));
+        usage
+    };
+    let most = "79228162514264337593543950335";
+    let (all, turned) = (of(&[most, "3", "0.000104"]), of(&["0.000104", "3", most]));
+    assert_eq!((all, all.cost()), (turned, None));
+    let mut rest = all;
+    rest.unmerge(&of(&[most]));
+    assert_eq!((rest.cost(), rest), (Usd::parse("3.000104"), of(&["3", "0.000104"])));
+}
+
+/// Found by fuzzing: the turn of a prompt is made only after its gaps were noted.
+#[test]
+fn l1_what_does_not_fit_in_a_prompt_is_said_once() {
+    let mut timeless = prompt("p", 1);
+    timeless.created = None;
+    let mut thread = fold([timeless.clone()], Owner::Idle);
+    let gap = FactBody::Gap(Gap::MissingTime { message: id("p") });
+    let said = thread.take_facts().into_iter().filter(|fact| fact.body == gap).count();
+    assert_eq!(said, 1);
+    thread.observe(Observation::Message(timeless));
     assert_eq!(thread.take_facts(), []);
 }
 

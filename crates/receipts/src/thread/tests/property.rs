@@ -124,6 +124,10 @@ fn message() -> impl Strategy<Value = Message> {
         1 => (select(&PROMPTS[..]), 0_i64..12, why).prop_map(|(name, at, why)| generated(name, at, why)),
         4 => answer(),
     ]
+    .prop_map(|mut message| {
+        message.created = message.created.filter(|at| at.0 > 0);
+        message
+    })
 }
 
 /// A prompt that says what others say, and may be the replay of one.

@@ -1,0 +1,229 @@
+//! What do the verbs that write to an agent have in common? A store, a run, a session, a driver.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use harness::Harness;
+use receipts::{ExecId, InputKey, SessionId, UnixMillis};
+use recorder::{Drive, DriveError, Locks, Recorder};
+use store::{
+    Driver, ExecOutcome, HarnessName, Input, Labels, NewExec, NewSession, Provider, Session,
+    StoreError, Writer,
+};
+use store_sqlite::SqliteStore;
+use verbatim::Redactor;
+
+use crate::{agent::Agent, context::Context, exit::Failure, names};
+
+/// How much longer than one send a lock is waited for.
+const LOCK_MARGIN: Duration = Duration::from_secs(5);
+
+/// This run of the program, as the ledger knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) writer: Writer,
+    pub(crate) exec: ExecId,
+    locks: Locks,
+    send: Duration,
+}
+
+impl Run {
+    /// Opens the store, making it where there is none, and records that this program runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Store`].
+    pub(crate) fn begin(context: &Context) -> Result<Self, Failure> {
+        let run = Self::open(context)?;
+        let exec = run.exec.clone();
+        let redactor = Redactor::default();
+        let argv =
+            std::env::args_os().map(|argument| redactor.redact(&argument.to_string_lossy()).into());
+        let new = NewExec {
+            id: exec,
+            parent: None,
+            argv: argv.collect(),
+            cwd: std::env::current_dir().ok().map(|cwd| cwd.to_string_lossy().into()),
+            started_at: context.now,
+        };
+        run.writer.update(move |ledger| ledger.start_exec(&new))?;
+        Ok(run)
+    }
+
+    /// Opens the store for a run that drives nothing, and is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Store`].
+    pub(crate) fn open(context: &Context) -> Result<Self, Failure> {
+        let path = &context.config.store.value;
+        let writer = Writer::new(Arc::new(SqliteStore::open(path)?));
+        let send = context.config.send_ms.value.duration();
+        let mut locks = path.clone().into_os_string();
+        locks.push(".locks");
+        let locks = Locks::new(PathBuf::from(locks), send + LOCK_MARGIN);
+        Ok(Self { writer, exec: names::exec(), locks, send })
+    }
+
+    /// Makes the recorder of an agent.
+    pub(crate) fn recorder(&self, client: Arc<dyn Harness>) -> Recorder {
+        let (writer, locks) = (self.writer.clone(), self.locks.clone());
+        Recorder::new(writer, client, locks, self.exec.clone(), self.send)
+    }
+
+    /// Records how this program ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Store`].
+    pub(crate) fn end(&self, code: u8, at: UnixMillis) -> Result<(), Failure> {
+        let exec = self.exec.clone();
+        let outcome = ExecOutcome::Exited(code.into());
+        Ok(self.writer.update(move |ledger| ledger.end_exec(&exec, outcome, at))?)
+    }
+}
+
+/// A session that is to be there.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) id: SessionId,
+    /// Where the agent is to work; for a session that is there, only what was asked for by name.
+    pub(crate) workdir: PathBuf,
+    pub(crate) is_workdir_named: bool,
+    pub(crate) labels: Labels,
+}
+
+/// Gives a session, making it where there is none.
+///
+/// # Errors
+///
+/// [`Failure::Store`]; [`StoreError::Conflict`] when another folder is named for a session that is
+/// there, [`StoreError::Refused`] when it is closed.
+pub(crate) fn session(run: &Run, wanted: Wanted, now: UnixMillis) -> Result<Session, Failure> {
+    Ok(run.writer.update(move |ledger| {
+        let workdir: Box<str> = wanted.workdir.to_string_lossy().into();
+        if let Some(session) = ledger.session(&wanted.id)? {
+            let differs = session.fixed.workdir.as_ref() != Some(&workdir);
+            if wanted.is_workdir_named && differs {
+                return Err(StoreError::conflict(format_args!("session {}", wanted.id), "workdir"));
+            }
+            return Ok(session);
+        }
+        ledger.create_session(&NewSession {
+            id: wanted.id.clone(),
+            harness: HarnessName::new("opencode").expect("a constant that is not empty"),
+            created_at: now,
+            workdir: Some(workdir),
+            title: None,
+            labels: wanted.labels.clone(),
+        })
+    })?)
+}
+
+/// Makes an input the session's current one; one that is current already stays.
+///
+/// # Errors
+///
+/// [`Failure::Store`].
+pub(crate) fn capture(
+    run: &Run,
+    session: &SessionId,
+    input: Input,
+    now: UnixMillis,
+) -> Result<InputKey, Failure> {
+    let session = session.clone();
+    Ok(run.writer.update(move |ledger| {
+        let stored = ledger.session(&session)?;
+        let stored = stored.ok_or_else(|| StoreError::not_found("session", &session))?;
+        if stored.input.as_ref().is_none_or(|current| current.key != input.key) {
+            ledger.replace_input(&session, stored.capture(), &input, now)?;
+        }
+        Ok(input.key.clone())
+    })?)
+}
+
+/// A driver that takes its session back when another process of this user took it for a moment.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    recorder: Recorder,
+    drive: Drive,
+}
+
+impl Wheel {
+    /// Takes a session's driver, whoever has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Drive`].
+    pub(crate) async fn take(
+        recorder: &Recorder,
+        session: &SessionId,
+        agent: &Agent,
+    ) -> Result<Self, Failure> {
+        let mut drive = claim(recorder, session, Some(agent)).await?;
+        drive.describe_provider(&agent.provider).await?;
+        Ok(Self { recorder: recorder.clone(), drive })
+    }
+
+    /// Gives the driver.
+    pub(crate) fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// Does something that needs the driver, taking it back once if need be.
+    ///
+    /// # Errors
+    ///
+    /// What `work` gives.
+    pub(crate) async fn with<T, F: Future<Output = Result<T, DriveError>>>(
+        &mut self,
+        work: impl Fn(Drive) -> F,
+    ) -> Result<T, DriveError> {
+        match work(self.drive.clone()).await {
+            Err(DriveError::Store(StoreError::Stale { .. })) => {
+                let session = self.drive.session().clone();
+                self.drive = claim(&self.recorder, &session, None).await?;
+                work(self.drive.clone()).await
+            }
+            done => done,
+        }
+    }
+
+    /// Lets go of the session; the agent goes on, or has ended with this run.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Drive`]; that another took the session meanwhile is no error.
+    pub(crate) async fn let_go(self, ended: Option<ExecOutcome>) -> Result<(), Failure> {
+        let done = match ended {
+            Some(outcome) => self.drive.finish(outcome).await,
+            None => self.drive.release().await,
+        };
+        match done {
+            Err(DriveError::Store(StoreError::Stale { .. })) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+}
+
+async fn claim(
+    recorder: &Recorder,
+    session: &SessionId,
+    agent: Option<&Agent>,
+) -> Result<Drive, DriveError> {
+    let current = recorder.writer().view(|ledger| ledger.session(session))?;
+    let current = current.and_then(|session| session.driver);
+    let provider = match (&current, agent) {
+        (Some(driver), Some(agent)) if !is_same(driver, agent) => Provider::Replace,
+        (None, _) => Provider::Replace,
+        (Some(_), _) => Provider::Keep,
+    };
+    recorder.claim(session, current, provider).await
+}
+
+/// Tells whether a driver's provider is the agent that was reached.
+fn is_same(driver: &Driver, agent: &Agent) -> bool {
+    let process = agent.provider.process.map(|process| (process.pid, process.start_time));
+    let stored = driver.process.map(|process| (process.pid, process.start_time));
+    let endpoint = driver.endpoint.as_ref().map(store::Endpoint::as_str);
+    stored == process && endpoint == Some(&*agent.provider.endpoint)
+}

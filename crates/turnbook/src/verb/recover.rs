@@ -1,0 +1,78 @@
+//! `turnbook recover`: what became of everything after a crash?
+
+use clap::Args as ClapArgs;
+use receipts::SessionId;
+use recorder::{Belief, Recovered};
+use store::Session;
+
+use crate::{
+    agent,
+    args::{Format, FormatArgs},
+    context::Context,
+    driving::Run,
+    exit::{Code, Failure},
+    open, print,
+};
+
+/// Catches up every known session from the agent's own history, and settles what was sent.
+///
+/// Run again, it changes nothing.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// The session: its id, its title, or a beginning of its id that no other has [default: all].
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Says that the agents are dead where that cannot be proven, as on another machine: what is
+    /// open is then lost.
+    #[arg(long)]
+    owner_is_dead: bool,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// What became of one session.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) session: SessionId,
+    /// What was found, or why nothing was.
+    pub(crate) found: Result<Recovered, String>,
+}
+
+/// Recovers one session after the other; one that fails stops no other.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
+    let sessions = open::view(context, |ledger| match &args.session {
+        Some(name) => Ok(vec![open::session(ledger, name)?]),
+        None => Ok(open::sessions(ledger)?),
+    })?;
+    let belief = if args.owner_is_dead { Belief::OwnerIsDead } else { Belief::Evidence };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
+    runtime.block_on(async {
+        let run = Run::open(context)?;
+        let mut worst = Code::Completed;
+        for session in sessions {
+            let found = recover(context, &run, &session, belief).await;
+            if let Err(failure) = &found {
+                worst = worst.max(failure.code());
+            }
+            let found = found.map_err(|failure| failure.message());
+            let outcome = Outcome { session: session.id().clone(), found };
+            print::line_out(&match args.format.format() {
+                Format::Human => print::recovered_human(&outcome, &context.style),
+                Format::Json => print::recovered_json(&outcome),
+            })?;
+        }
+        Ok(worst)
+    })
+}
+
+async fn recover(
+    context: &Context,
+    run: &Run,
+    session: &Session,
+    belief: Belief,
+) -> Result<Recovered, Failure> {
+    let client = agent::last(context, session.driver.as_ref())?;
+    Ok(run.recorder(client).recover(session.id(), belief).await?)
+}
