@@ -93,12 +93,12 @@ fn turns_that_ended_do_not_stay_in_memory() {
     let world = World::new();
     let writer = world.process("exec").recorder.writer().clone();
     let mut recorder = ThreadRecorder::new(writer, session(), id(TALK), None);
-    for turn in 0..500 {
+    for turn in 0..150 {
         let prompt = format!("p{turn}");
         recorder.observe(seen(&world.fake.store_prompt(TALK, &prompt)));
         let step = world.fake.step(&format!("a{turn}"), &prompt).ended(Finish::Stop);
         recorder.observe(seen(&step.into_message()));
         recorder.record(UnixMillis(0)).unwrap();
     }
-    assert_eq!((recorder.fold().receipts().len(), world.turns().len()), (64, 500));
+    assert_eq!((recorder.fold().receipts().len(), world.turns().len()), (64, 150));
 }
