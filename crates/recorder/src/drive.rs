@@ -1,5 +1,7 @@
 //! How is an agent driven? Intent, fence, one send, and what became of it (rules L3, L4, L6).
 
+use std::time::Duration;
+
 use harness::{
     Answer, Ask, Dispatch as Sending, ModelName, NewThread, Prompt, PromptMode, Verdict,
 };
@@ -8,12 +10,18 @@ use store::{
     Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Input, Intent, Labels, LedgerWrite,
     NewIntent, Provider, Purpose, Refusal, Reply, Result, StoreError,
 };
-use tokio::task::JoinHandle;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 use crate::{ask, clock, error::DriveError, ours::is_ours, recorder::Recorder};
 
 /// How many of the newest conversations are looked through for one that we may have made.
 const THREADS: usize = 50;
+
+/// When a conversation that may just be being made is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// One prompt that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,20 +196,32 @@ impl Drive {
     }
 
     /// Finds the one conversation with a title (ledger.md 7, case 7).
+    ///
+    /// Whoever made it may be waiting for the answer still, or about to tell the ledger.
     async fn find_thread(
         &self,
         directory: Option<&str>,
         title: &str,
     ) -> std::result::Result<ThreadId, DriveError> {
-        let mut found = self.recorder.harness().threads(directory, THREADS).await?;
-        found.retain(|info| info.title.as_deref() == Some(title));
-        match <[_; 1]>::try_from(found) {
-            Ok([info]) => Ok(info.thread),
-            Err(found) => Err(DriveError::ThreadUncertain {
-                session: self.session.clone(),
-                title: title.into(),
-                found: found.len(),
-            }),
+        let until = Instant::now() + self.recorder.dispatch();
+        loop {
+            if let Some(thread) = self.attached().await? {
+                return Ok(thread);
+            }
+            let mut found = self.recorder.harness().threads(directory, THREADS).await?;
+            found.retain(|info| info.title.as_deref() == Some(title));
+            if found.is_empty() && Instant::now() < until {
+                sleep(LOOK_AGAIN).await;
+                continue;
+            }
+            return match <[_; 1]>::try_from(found) {
+                Ok([info]) => Ok(info.thread),
+                Err(found) => Err(DriveError::ThreadUncertain {
+                    session: self.session.clone(),
+                    title: title.into(),
+                    found: found.len(),
+                }),
+            };
         }
     }
 

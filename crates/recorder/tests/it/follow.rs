@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use harness::{PromptMode, Report};
-use receipts::{Finish, Owner, Status};
+use receipts::{Completion, Fact, FactBody, Finish, Owner, Status, UnixMillis};
 use recorder::{Adopt, Depth, Following, Told};
+use store::Batch;
 
 use crate::{
     fake::{Read, Way},
-    world::{TALK, World, Write, announced, caught_up, ended, id, request, request_in, until},
+    world::{
+        TALK, World, Write, announced, caught_up, ended, id, request, request_in, session, until,
+    },
 };
 
 async fn following(process: &crate::world::Process) -> Following {
@@ -284,4 +287,40 @@ async fn an_empty_conversation_is_nobodys_until_something_is_in_it() {
     ended(&mut following, "inner").await;
     let turns: Vec<_> = world.turns().into_iter().map(|it| (it.thread, it.turn)).collect();
     assert_eq!(turns, [(id("child"), id("inner"))]);
+}
+
+/// Rule F5: another recorder was faster and took the turn for lost. That end holds, and whoever waits
+/// for an end hears of it.
+#[tokio::test(start_paused = true)]
+async fn of_two_ends_the_stored_one_is_announced() {
+    let world = World::new();
+    let process = world.process("exec");
+    let mut following = following(&process).await;
+    let drive = process.claim().await;
+    drive.prompt(request("r")).await.unwrap();
+    until(&mut following, admitted).await;
+    let turn = world.turn_of("r");
+    let lost = Completion {
+        message: Some(id("a")),
+        status: Status::Lost,
+        failure: None,
+        finish: None,
+        absorbed_by: None,
+        started_at: None,
+        completed_at: None,
+        output: None,
+    };
+    let fact = Fact { turn: id(&turn), body: FactBody::Completed(lost) };
+    let (session, thread) = (session(), id(TALK));
+    let _stored = world.write(|ledger| {
+        let (session, thread, facts) = (&session, &thread, std::slice::from_ref(&fact));
+        ledger.append(&Batch { session, thread, facts, evidence: None, at: UnixMillis(9) })
+    });
+    world.fake.show(TALK, world.fake.step("a", &turn).ended(Finish::Stop));
+    let told = until(&mut following, |told| {
+        matches!(told, Told::Turn { event: recorder::LiveEvent::TurnCompleted { .. }, .. })
+    })
+    .await;
+    let events = ["started", "failed with nothing", "lost"].map(|word| format!("{turn} {word}"));
+    assert_eq!(announced(&told), events);
 }
