@@ -1,6 +1,8 @@
 //! End to end: the real program, on real input.
 
 #[cfg(test)]
+mod bounded;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod desk;
@@ -9,9 +11,15 @@ mod fold;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod record;
 #[cfg(test)]
+mod rig;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
