@@ -9,11 +9,15 @@ mod desk;
 #[cfg(test)]
 mod fold;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod record;
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
