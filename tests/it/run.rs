@@ -88,3 +88,23 @@ async fn a_turn_is_aborted_by_ctrl_c_and_from_elsewhere() -> Outcome {
     }
     Ok(())
 }
+
+/// Whoever steers takes the session for a moment; the server stays that of the run, and a further
+/// run would otherwise start a second one on the same conversation.
+#[tokio::test]
+async fn a_session_that_was_steered_is_still_that_of_the_run_that_drives_it() -> Outcome {
+    let desk = Desk::new()?;
+    let (key, gate) = (Key::new("held"), Gate::new("held"));
+    desk.model.script(&key, [Reply::text("half").hold(&gate).stop(Usage::of(9, 9))]);
+    let child = desk.turnbook(&["run", "--session", "s", &key.prompt("go")]).spawn()?;
+    desk.model.held_at(&gate).await;
+    let steered = desk.run(&["steer", "s", "and be quick"])?;
+    assert_eq!(steered.code, 0, "{steered:?}");
+    let refused = desk.run(&["run", "--session", "s", "me too"])?;
+    assert_eq!(refused.code, 23, "{refused:?}");
+    let aborted = desk.run(&["abort", "s"])?;
+    assert_eq!(aborted.code, 0, "{aborted:?}");
+    let ran = Ran::of(child.wait_with_output()?);
+    assert_eq!((ran.code, &*ran.stdout), (11, "half\n"), "{}", ran.stderr);
+    Ok(())
+}

@@ -41,8 +41,8 @@ struct Verb {
 const VERBS: &[Verb] = &[
     Verb {
         name: "demo",
-        arguments: "[ARG]...",
-        about: "Run the main job on a real agent: three turns, a crash, a recovery.",
+        arguments: "[--mine]",
+        about: "Play the main job on a real agent: three turns, a crash, a recovery.",
         run: demo::run,
     },
     Verb {

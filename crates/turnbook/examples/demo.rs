@@ -1,89 +1,249 @@
-//! `cargo xtask demo`: what does turnbook make of a real OpenCode's work, a crash included?
+//! `cargo xtask demo`: what does turnbook do for somebody who runs a coding agent?
 //!
-//! Starts the pinned OpenCode against the scripted model, runs a turn of text, one with a tool and
-//! one that is aborted, kills the server in the middle of a fourth, starts it again for a fifth,
-//! and folds the history that OpenCode kept of all that.
+//! Runs the program as a person would, on a real OpenCode: a turn of text, one with a tool, one that
+//! is aborted, and one in the middle of which turnbook is killed; then it recovers, goes on, and
+//! shows the ledger. A scripted model answers, and its own count is held against the ledger's. With
+//! `--mine` the user's own OpenCode and model answer, and only the ledger counts.
 
 use std::{
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+use tempfile::TempDir;
 use testkit::{
     agents,
     model::{CallKind, Gate, Key, Model, Reply, Tally, Usage},
-    opencode::{Home, MODEL, OpenCode, Setup},
+    opencode::{Home, MODEL, PROVIDER, Setup},
 };
 
-#[path = "../../../tests/it/server.rs"]
-mod server;
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-use server::{Outcome, Server};
+/// A file of the project that the agent is asked to read.
+const NOTES: (&str, &str) = ("notes.txt", "Buy milk.\nCall the dentist.\n");
+/// How much of an answer is shown before something happens to its turn, in bytes.
+const ENOUGH: usize = 30;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Outcome {
-    let program = program()?;
-    say("installing OpenCode (once, from npm) and starting it against the scripted model …")?;
-    let model = Model::start()?;
-    let home = Home::create(&Setup::new(&model.base_url()))?;
-    let agent = agents::opencode()?;
-    let start = || OpenCode::start(&agent, &home).map(Server::of);
-    let server = start()?;
-    let session = server.new_session().await?;
-
-    say("turn 1: text …")?;
-    let text = Key::new("text");
-    model.script(&text, [Reply::text("Hello from the model.").stop(Usage::of(150, 7))]);
-    ask(&server, &session, &text, "say hello").await?;
-
-    say("turn 2: a tool call, then an answer …")?;
-    let tools = Key::new("tools");
-    let bash = r#"{"command":"echo hi","description":"says hi"}"#;
-    model.script(
-        &tools,
-        [
-            Reply::tool("bash", bash).tool_calls(Usage::of(200, 20).cached(120)),
-            Reply::text("The tool said hi.").stop(Usage::of(260, 9).cached(200)),
-        ],
-    );
-    ask(&server, &session, &tools, "run echo").await?;
-
-    say("turn 3: aborted in the middle of its answer …")?;
-    let (slow, gate) = (Key::new("slow"), Gate::new("slow"));
-    model.script(&slow, [Reply::text("I was about to").hold(&gate).stop(Usage::of(300, 90))]);
-    let aborting = async {
-        model.held_at(&gate).await;
-        server.abort(&session).await
-    };
-    let (aborted, asked) = tokio::join!(aborting, ask(&server, &session, &slow, "take your time"));
-    aborted?;
-    asked?;
-
-    say("turn 4: the server is killed (SIGKILL) in the middle of it …")?;
-    let (fatal, gate) = (Key::new("fatal"), Gate::new("fatal"));
-    model.script(&fatal, [Reply::text("I will never").hold(&gate).stop(Usage::of(310, 80))]);
-    tokio::select! {
-        () = model.held_at(&gate) => {}
-        ended = ask(&server, &session, &fatal, "die") => ended?,
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => play(&Stage::scripted()?),
+        ["--mine"] => play(&Stage::mine()?),
+        other => Err(format!("the demo takes --mine or nothing, not {}", other.join(" ")).into()),
     }
-    server.kill()?;
+}
 
-    say("turn 5: a new server on the same home …")?;
-    let server = start()?;
-    let after = Key::new("after");
-    model.script(&after, [Reply::text("Still here.").stop(Usage::of(180, 4))]);
-    ask(&server, &session, &after, "and now?").await?;
+/// Where the demo is played.
+enum Stage {
+    /// In a home of its own, with the project's own model.
+    Scripted { home: Home, agent: PathBuf, model: Model },
+    /// In the user's home, in a project and with a store of its own.
+    Mine { folder: TempDir },
+}
 
-    say("\n$ turnbook fold opencode HISTORY --owner idle\n")?;
-    fold(&program, &server.history(&session).await?)?;
+impl Stage {
+    fn scripted() -> Outcome<Self> {
+        let model = Model::start()?;
+        let home = Home::create(&Setup::new(&model.base_url()))?;
+        let agent = agents::opencode()?;
+        std::fs::write(home.project().join(NOTES.0), NOTES.1)?;
+        say(&format!("On {} {}, with a scripted model; each", agent.name, agent.version))?;
+        say("prompt says by its KEY which answer it wants.")?;
+        Ok(Self::Scripted { home, agent: agent.path, model })
+    }
+
+    fn mine() -> Outcome<Self> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join(NOTES.0), NOTES.1)?;
+        say("On your own OpenCode with your own model, in an empty folder and with a new store;")?;
+        say("your OpenCode keeps the conversation.")?;
+        Ok(Self::Mine { folder })
+    }
+
+    fn turnbook(&self, arguments: &[&str]) -> Outcome<Command> {
+        let program = program()?;
+        let mut command = match self {
+            Self::Scripted { home, agent, .. } => {
+                let mut command = home.command(&program);
+                command
+                    .env("TURNBOOK_STORE", home.project().with_file_name("ledger.sqlite"))
+                    .env("XDG_RUNTIME_DIR", home.project().with_file_name("runtime"))
+                    .env("TURNBOOK_OPENCODE_PROGRAM", agent)
+                    .env("TURNBOOK_OPENCODE_MODEL", format!("{PROVIDER}/{MODEL}"));
+                command
+            }
+            Self::Mine { folder } => {
+                let mut command = Command::new(program);
+                // Beside what the agent works on.
+                let store = folder.path().join(".turnbook/ledger.sqlite");
+                command.current_dir(folder.path()).env("TURNBOOK_STORE", store);
+                command
+            }
+        };
+        // What is said comes in its order, wherever it is read.
+        command.args(arguments).stdin(Stdio::null()).stderr(std::io::stdout());
+        Ok(command)
+    }
+
+    /// Shows a command and runs it to its end, which must be success.
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        show(arguments)?;
+        let status = self.turnbook(arguments)?.status()?;
+        if status.success() { Ok(()) } else { Err(status.to_string().into()) }
+    }
+
+    /// Shows a command, and sends it a signal once it has shown some of its answer.
+    fn strike(&self, arguments: &[&str], (signal, words): (Signal, &str)) -> Outcome {
+        show(arguments)?;
+        let mut child = self.turnbook(arguments)?.stdout(Stdio::piped()).spawn()?;
+        let mut answer = child.stdout.take().ok_or("standard output is piped")?;
+        let mut shown = 0;
+        let mut bytes = [0; 256];
+        while shown < ENOUGH {
+            let read = answer.read(&mut bytes)?;
+            std::io::stdout().write_all(bytes.get(..read).unwrap_or_default())?;
+            std::io::stdout().flush()?;
+            shown += read;
+            if read == 0 {
+                break;
+            }
+        }
+        say(words)?;
+        // It was not waited for: its id is still its own.
+        kill_process(Pid::from_child(&child), signal)?;
+        std::io::copy(&mut answer, &mut std::io::stdout())?;
+        say(&format!("({})", child.wait()?))
+    }
+}
+
+/// Plays all of it.
+fn play(stage: &Stage) -> Outcome {
+    let Prompts { text, tool, slow, fatal, after } = Prompts::of(stage);
+    let run = ["run", "--session", "demo"];
+    let run = |prompt| run.into_iter().chain([prompt]).collect::<Vec<&str>>();
+    stage.run(&run(&text))?;
+    stage.run(&run(&tool))?;
+    stage.strike(&run(&slow), (Signal::INT, "  ← Ctrl-C"))?;
+    stage.strike(&run(&fatal), (Signal::KILL, "  ← kill -KILL, and its OpenCode dies with it"))?;
+    stage.run(&["recover"])?;
+    stage.run(&run(&after))?;
+    stage.run(&["show", "demo"])?;
+    stage.run(&["usage", "--by", "model"])?;
+    stage.run(&["verify"])?;
+    match stage {
+        Stage::Scripted { model, .. } => compare(stage, model),
+        Stage::Mine { .. } => Ok(()),
+    }
+}
+
+/// What is asked.
+struct Prompts {
+    text: String,
+    tool: String,
+    slow: String,
+    fatal: String,
+    after: String,
+}
+
+impl Prompts {
+    fn of(stage: &Stage) -> Self {
+        let long = "Count from 1 to 300 in words, without a tool.";
+        let prompts = Self {
+            text: "Say hello.".into(),
+            tool: format!("Read {} and tell me its first line.", NOTES.0),
+            slow: long.into(),
+            fatal: long.into(),
+            after: "How far did you get?".into(),
+        };
+        match stage {
+            Stage::Mine { .. } => prompts,
+            Stage::Scripted { home, model, .. } => {
+                prompts.scripted(model, &home.project().join(NOTES.0))
+            }
+        }
+    }
+
+    /// Gives each its answer.
+    fn scripted(self, model: &Model, notes: &Path) -> Self {
+        let script = |name: &str, prompt: &str, replies: Vec<Reply>| {
+            let key = Key::new(name);
+            model.script(&key, replies);
+            key.prompt(prompt)
+        };
+        let counting = |name: &str| {
+            let words = "one, two, three, four, five, six, seven, eight, ";
+            let never = Gate::new(name);
+            let words = Reply::new().and_words(words, Duration::from_millis(60));
+            vec![words.hold(&never).stop(Usage::of(300, 900))]
+        };
+        let read = format!(r#"{{"filePath":"{}"}}"#, notes.display());
+        let tool = vec![
+            Reply::tool("read", &read).tool_calls(Usage::of(200, 20).cached(120)),
+            Reply::text("It says: Buy milk.").stop(Usage::of(260, 9).cached(200)),
+        ];
+        let hello = vec![Reply::text("Hello from the model.").stop(Usage::of(150, 7))];
+        let after = vec![Reply::text("As far as eight, twice.").stop(Usage::of(400, 11))];
+        Self {
+            text: script("text", &self.text, hello),
+            tool: script("tool", &self.tool, tool),
+            slow: script("slow", &self.slow, counting("slow")),
+            fatal: script("fatal", &self.fatal, counting("fatal")),
+            after: script("after", &self.after, after),
+        }
+    }
+}
+
+/// What `usage --json` prints, as far as it is compared.
+#[derive(Deserialize)]
+struct Report {
+    total: Total,
+}
+
+#[derive(Deserialize)]
+struct Total {
+    usage: Counters,
+}
+
+#[derive(Deserialize)]
+struct Counters {
+    input: Option<u64>,
+    cache_read: Option<u64>,
+    output: Option<u64>,
+    calls: u64,
+    unknown_calls: u64,
+}
+
+/// Holds the ledger's totals against what the model served.
+fn compare(stage: &Stage, model: &Model) -> Outcome {
+    let told = stage.turnbook(&["usage", "--json"])?.output()?;
+    let ledger = serde_json::from_slice::<Report>(&told.stdout)?.total.usage;
     let served = model.served();
-    let tally: Tally = served.iter().filter(|call| call.asked.kind == CallKind::Chat).collect();
-    say(&format!(
-        "\nthe model's own count: input {}, cache_read {}, output {}, {} calls, \
-         {} of them cut before they told their usage",
-        tally.input, tally.cache_read, tally.output, tally.calls, tally.unknown_calls
-    ))
+    let served: Tally = served.iter().filter(|call| call.asked.kind == CallKind::Chat).collect();
+    let ledger = [
+        ledger.input.unwrap_or(0),
+        ledger.cache_read.unwrap_or(0),
+        ledger.output.unwrap_or(0),
+        ledger.calls,
+        ledger.unknown_calls,
+    ];
+    let model =
+        [served.input, served.cache_read, served.output, served.calls, served.unknown_calls];
+    let row = |name: &str, cells: [u64; 5]| {
+        let cells = cells.map(|cell| format!("{cell:>12}")).concat();
+        say(&format!("{name:<22}{cells}"))
+    };
+    let head = ["input", "cache read", "output", "calls", "unknown"];
+    say(&format!("\n{:<22}{}", "", head.map(|word| format!("{word:>12}")).concat()))?;
+    row("the ledger", ledger)?;
+    row("the model's own count", model)?;
+    match ledger == model {
+        true => say("equal; unknown are the calls that were cut before the model told their usage"),
+        false => Err("the ledger and the model differ".into()),
+    }
 }
 
 /// The program that was built beside this one.
@@ -94,19 +254,13 @@ fn program() -> Outcome<PathBuf> {
     Ok(built.join("turnbook").with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-async fn ask(server: &Server, session: &str, key: &Key, text: &str) -> Outcome {
-    let id = format!("msg_demo_{}", key.as_str());
-    server.prompt(session, &id, &key.prompt(text), MODEL).await
-}
-
-fn fold(program: &Path, history: &str) -> Outcome {
-    let mut child = Command::new(program)
-        .args(["fold", "opencode", "-", "--owner", "idle"])
-        .stdin(Stdio::piped())
-        .spawn()?;
-    child.stdin.take().ok_or("the program takes no input")?.write_all(history.as_bytes())?;
-    let status = child.wait()?;
-    if status.success() { Ok(()) } else { Err(format!("turnbook: {status}").into()) }
+/// Prints a command as it would be typed.
+fn show(arguments: &[&str]) -> Outcome {
+    let quoted = arguments.iter().map(|argument| match argument.contains(' ') {
+        true => format!("\"{argument}\""),
+        false => (*argument).to_owned(),
+    });
+    say(&format!("\n$ turnbook {}", quoted.collect::<Vec<_>>().join(" ")))
 }
 
 fn say(line: &str) -> Outcome {

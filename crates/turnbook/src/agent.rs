@@ -125,9 +125,14 @@ pub(crate) fn is_dead(driver: &Driver) -> bool {
     liveness(driver) == Some(harness::Liveness::Dead)
 }
 
-/// Tells whether the process behind a driver's provider runs.
-pub(crate) fn is_live(driver: &Driver) -> bool {
-    liveness(driver) == Some(harness::Liveness::Live)
+/// Tells whether a run that goes on uses a driver's provider: it drives, or the server is its own
+/// and somebody else took the session from it for a moment.
+pub(crate) fn is_in_use(context: &Context, driver: &Driver) -> bool {
+    let is_own = || {
+        let endpoint = driver.endpoint.as_ref();
+        endpoint.is_some_and(|endpoint| Lease::find(&context.runtime, endpoint.as_str()).is_some())
+    };
+    liveness(driver) == Some(harness::Liveness::Live) && (driver.exec.is_some() || is_own())
 }
 
 fn liveness(driver: &Driver) -> Option<harness::Liveness> {

@@ -97,7 +97,7 @@ pub(crate) struct Wanted {
 /// # Errors
 ///
 /// [`Failure::Store`]; [`StoreError::Conflict`] when another folder is named for a session that is
-/// there, [`StoreError::Refused`] when it is closed.
+/// there.
 pub(crate) fn session(run: &Run, wanted: Wanted, now: UnixMillis) -> Result<Session, Failure> {
     Ok(run.writer.update(move |ledger| {
         let workdir: Box<str> = wanted.workdir.to_string_lossy().into();

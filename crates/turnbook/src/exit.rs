@@ -6,7 +6,7 @@ use harness::ReachError;
 use opencode_client::ServeError;
 use receipts::Status;
 use recorder::DriveError;
-use store::{Current, StoreError};
+use store::{Current, Refusal, StoreError};
 
 use crate::{config::ConfigError, print::clean};
 
@@ -300,6 +300,7 @@ fn store_advice(error: &StoreError) -> Option<&'static str> {
         StoreError::Conflict { .. } => {
             "what is stored stays; use another name, or the same content"
         }
+        StoreError::Refused { why: Refusal::SessionClosed { .. } } => "go on in another session",
         StoreError::Refused { .. } => "asking again changes nothing",
         StoreError::NotFound { .. } => "`turnbook sessions` lists what is there",
         StoreError::TooLarge { .. } => "nothing was stored; make it smaller",
@@ -383,7 +384,9 @@ mod tests {
     use std::io;
 
     use harness::{Place, ReachError};
-    use receipts::{SessionId, Status};
+    use opencode_client::ServeError;
+    use receipts::{SessionId, Status, ThreadId};
+    use recorder::{DriveError, LockError};
     use store::{Refusal, StoreError};
 
     use super::{Code, Failure, help};
@@ -426,6 +429,50 @@ mod tests {
         let advice =
             "give the server's user name and password under `servers` in the configuration";
         assert_eq!(told, (Code::Harness, message, Some(advice)));
+    }
+
+    #[test]
+    fn whatever_was_not_done_to_an_agent_has_a_code_and_says_what_to_do() {
+        let (session, thread) = (SessionId::new("s").unwrap(), ThreadId::new("t").unwrap());
+        let held = LockError::Held {
+            session: session.clone(),
+            holder: "process 7".to_owned(),
+            after_ms: 15_000,
+        };
+        let driven = [
+            DriveError::Locked(held),
+            DriveError::NoThread { session: session.clone() },
+            DriveError::ThreadUncertain { session, title: "turnbook s".into(), found: 2 },
+            DriveError::NotOurs { thread },
+            DriveError::AnswerUncertain,
+        ];
+        let program = || "opencode".into();
+        let served = [
+            ServeError::Start { program: program(), source: io::ErrorKind::NotFound.into() },
+            ServeError::NotReady {
+                program: program(),
+                how: "not within 30 s".to_owned(),
+                said: "loading".to_owned(),
+            },
+        ];
+        let failures = driven.map(Failure::from).into_iter().chain(served.map(Failure::from));
+        let told = failures.chain([Failure::NoServer, Failure::Gone]).map(|failure| {
+            let (number, advice) = (failure.code().number(), failure.advice().unwrap());
+            format!("{number} {}\n   {advice}", failure.message())
+        });
+        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn what_the_store_or_the_agent_said_while_driving_is_told_as_theirs() {
+        let place = Place::new("POST /session/t/abort");
+        let failures = [
+            DriveError::Store(StoreError::Stale { current: store::Current::Driver(None) }),
+            DriveError::Reach(ReachError::TimedOut { place, after_ms: 10_000 }),
+            DriveError::Interrupted,
+        ]
+        .map(Failure::from);
+        assert_eq!(failures.map(|failure| failure.code().number()), [23, 20, 1]);
     }
 
     #[test]

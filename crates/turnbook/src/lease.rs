@@ -71,3 +71,46 @@ fn write(folder: &Path, path: &Path, credentials: &Credentials) -> io::Result<()
 fn path(folder: &Path, url: &str) -> PathBuf {
     folder.join(format!("{:016x}.server", verbatim::digest([url.trim_end_matches('/')])))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    };
+
+    use opencode_client::Credentials;
+
+    use super::Lease;
+
+    const URL: &str = "http://127.0.0.1:4242";
+
+    #[test]
+    fn only_its_user_reads_the_word_of_a_server_and_it_goes_with_the_server() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("turnbook");
+        let lease = Lease::write(&folder, URL, &Credentials::user("opencode", "a word")).unwrap();
+        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(Result::unwrap).collect();
+        let modes = [folder.metadata().unwrap(), files[0].metadata().unwrap()];
+        assert_eq!((files.len(), modes.map(|found| found.mode() & 0o777)), (1, [0o700, 0o600]));
+        // With and without a slash it is one address.
+        for url in [URL, "http://127.0.0.1:4242/"] {
+            let found = Lease::find(&folder, url).unwrap();
+            assert_eq!(found.reveal(), ("opencode", "a word"));
+        }
+        assert!(Lease::find(&folder, "http://127.0.0.1:4243").is_none());
+        drop(lease);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_word_that_stayed_behind_is_written_over_and_closed_to_others() {
+        let home = tempfile::tempdir().unwrap();
+        let path = super::path(home.path(), URL);
+        fs::write(&path, "somebody\nand a much longer word\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let _lease = Lease::write(home.path(), URL, &Credentials::user("u", "p")).unwrap();
+        let (text, mode) = (fs::read_to_string(&path).unwrap(), path.metadata().unwrap().mode());
+        assert_eq!((&*text, mode & 0o777), ("u\np\n", 0o600));
+    }
+}

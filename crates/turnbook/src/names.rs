@@ -40,3 +40,37 @@ fn random_letters(count: usize) -> String {
     let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(byte & 31)));
     letters.take(count).map(|letter| char::from(*letter)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use receipts::UnixMillis;
+
+    use super::{ALPHABET, exec, input, request, session};
+
+    fn is_drawn(letters: &str) -> bool {
+        letters.bytes().all(|letter| ALPHABET.contains(&letter))
+    }
+
+    #[test]
+    fn a_new_name_says_what_it_names_and_is_no_other() {
+        let names = [exec().as_str().to_owned(), request().as_str().to_owned()];
+        for (name, kind) in names.iter().zip(["exec_", "req_"]) {
+            let letters = name.strip_prefix(kind).unwrap();
+            assert!(letters.len() == 15 && is_drawn(letters), "{name}");
+        }
+        assert_ne!(request(), request());
+    }
+
+    #[test]
+    fn a_session_is_named_after_its_day() {
+        let name = session(UnixMillis(1_764_560_040_000));
+        let letters = name.as_str().strip_prefix("run-20251201-").unwrap();
+        assert!(letters.len() == 5 && is_drawn(letters), "{name}");
+    }
+
+    #[test]
+    fn the_input_of_a_prompt_is_called_as_the_prompt() {
+        let request = request();
+        assert_eq!(input(&request).as_str(), request.as_str());
+    }
+}

@@ -12,7 +12,7 @@ use super::{
     pretty,
     show::{RequestView, TurnView},
     style::{Style, Tone},
-    text::{clean, first_line, fit},
+    text::{clean, first_line, fit, wrap},
     time::{between, moment},
     tokens,
 };
@@ -25,6 +25,9 @@ use crate::{
     },
 };
 
+/// How far the words of a receipt are from the left.
+const INDENT: usize = 10;
+
 /// Gives the receipt: how the turn ended, what it used, and what did not fit.
 pub(crate) fn driven_human(
     session: &SessionId,
@@ -35,7 +38,7 @@ pub(crate) fn driven_human(
         Some(report) => receipt(report, style),
         None => no_receipt(intent, style),
     };
-    text.extend([format!("session   {}\n", clean(session.as_str()))]);
+    text.push_str(&paragraph("session", session.as_str(), style));
     text
 }
 
@@ -51,17 +54,17 @@ fn receipt(report: &TurnReport, style: &Style) -> String {
     text.push('\n');
     if let Some(failure) = completion.and_then(|completion| completion.failure.as_ref()) {
         let words = format!("{}: {}", failure.name, failure.message);
-        text.extend([format!("error     {}\n", clean(&words))]);
+        text.push_str(&paragraph("error", &words, style));
     }
     if let Some(later) = completion.and_then(|completion| completion.absorbed_by.as_ref()) {
-        text.extend([format!("absorbed  answered under {}\n", clean(later.as_str()))]);
+        text.push_str(&paragraph("absorbed", &format!("answered under {later}"), style));
     }
     if let Some(usage) = &report.usage {
-        text.extend([format!("used      {}\n", tokens::sentence(usage))]);
+        text.push_str(&paragraph("used", &tokens::sentence(usage), style));
     }
     for found in &report.gaps {
-        let words = fit(&format!("{found}: {}", gap::meaning(found)), style.width, 10);
-        text.extend([format!("gap       {}\n", clean(&words))]);
+        let words = format!("{found}: {}", gap::meaning(found));
+        text.push_str(&paragraph("gap", &words, style));
     }
     text
 }
@@ -78,7 +81,17 @@ fn no_receipt(intent: Option<&Intent>, style: &Style) -> String {
             ("uncertain", "it is not known whether it was sent; `turnbook recover` settles it")
         }
     };
-    format!("{}\nwhy       {}\n", style.paint.paint(Tone::Warn, state), clean(why))
+    format!("{}\n{}", style.paint.paint(Tone::Warn, state), paragraph("why", why, style))
+}
+
+/// Gives a word and what is said of it, broken into lines where it does not fit.
+fn paragraph(word: &str, words: &str, style: &Style) -> String {
+    let lines = wrap(&clean(words), style.width, INDENT);
+    let lines = lines.iter().enumerate().map(|(at, line)| {
+        let word = if at == 0 { word } else { "" };
+        format!("{word:<INDENT$}{line}\n")
+    });
+    lines.collect()
 }
 
 #[derive(Serialize)]
@@ -131,8 +144,19 @@ pub(crate) fn recovered_human(outcome: &Outcome, style: &Style) -> String {
     if found.pending > 0 {
         words.push(tokens::count(found.pending as u64, "turn pending", "turns pending"));
     }
-    words.push(format!("agent {}", owner(found.owner)));
+    words.extend(agent(found).map(str::to_owned));
     format!("{session}  {}", words.join("; "))
+}
+
+fn agent(found: &Recovered) -> Option<&'static str> {
+    match found.owner {
+        Owner::Busy => Some("its agent works"),
+        Owner::Idle => Some("its agent is idle"),
+        Owner::Dead => Some("its agent is gone"),
+        // Where nothing is open, it does not matter.
+        Owner::Unknown if found.pending == 0 && found.open.is_empty() => None,
+        Owner::Unknown => Some("nothing is known of its agent"),
+    }
 }
 
 fn owner(owner: Owner) -> &'static str {
@@ -302,3 +326,6 @@ pub(crate) fn ask_human(ask: &Ask) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
     runtime.block_on(async {
         let run = Run::open(context)?;
         let mut worst = Code::Completed;
+        if sessions.is_empty() && args.format.format() == Format::Human {
+            print::line_out("no sessions yet")?;
+        }
         for session in sessions {
             let found = recover(context, &run, &session, belief).await;
             if let Err(failure) = &found {

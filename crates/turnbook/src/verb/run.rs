@@ -6,7 +6,7 @@ mod turn;
 
 use std::{
     io::{IsTerminal as _, Read as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
 };
@@ -14,15 +14,15 @@ use std::{
 use anyhow::Context as _;
 use clap::Args as ClapArgs;
 use harness::{PromptMode, Scope};
-use receipts::{InputKey, SessionId, Status};
+use receipts::{InputKey, SessionId};
 use recorder::{Adopt, Depth, Follow, Request};
-use store::{Driver, ExecOutcome, Input, Labels, StoreError};
+use store::{ExecOutcome, Input, Labels, Refusal, Session, StoreError};
 use verbatim::Redactor;
 
 use self::turn::{Ended, Turn};
 use crate::{
     agent::{self, Agent},
-    args::FormatArgs,
+    args::{Format, FormatArgs},
     config::{ModelName, Permission},
     context::Context,
     driving::{self, Run, Wanted, Wheel},
@@ -30,11 +30,27 @@ use crate::{
     names, open,
 };
 
+/// What the help shows.
+const EXAMPLES: &str = "\
+Examples:
+  turnbook run \"Which files does this project have?\"
+      one turn of a new session, in this folder
+  turnbook run --session tidy --label task=42 \"Remove the dead code in src/parse.rs.\"
+      the first turn of a session with a name; the same again goes on with it
+  turnbook run --attach http://127.0.0.1:4096 --session tidy \"And now?\"
+      on a server that runs already
+  git diff | turnbook run --json --permission reject - | jq .turn.completion.output
+      a prompt from standard input, in a script that nobody watches
+
+The exit code tells how the turn ended: 0 completed, 10 failed, 11 interrupted, 12 stopped,
+13 unanswered or absorbed, 14 lost, 15 pending or uncertain; `turnbook --help` lists all.";
+
 /// Sends a prompt to an agent and follows its turn to the end.
 ///
 /// The answer goes to standard output as it is written, everything else to standard error. The
 /// first Ctrl-C aborts the turn and waits for its end, the second leaves at once.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What is asked; `-` reads standard input.
     prompt: String,
@@ -118,10 +134,19 @@ async fn drive(
 ) -> Result<Code, Failure> {
     let labels = Labels::new(args.labels.iter().map(|Label(name, value)| (name, value)))
         .map_err(|error| Failure::BadInput(error.into()))?;
-    let session = driving::session(run, wanted(args, context, &labels)?, context.now)?;
+    let wanted = wanted(args, context, &labels)?;
+    let id = wanted.id.clone();
+    let known = run.writer.view(|ledger| ledger.session(&id))?;
+    if let Some(session) = &known {
+        goes_on(session, &wanted)?;
+    }
+    let agent = reach(args, context, (known.as_ref(), &wanted.workdir)).await?;
+    // A session begins with an agent that is reached.
+    let session = match known {
+        Some(session) => session,
+        None => driving::session(run, wanted, context.now)?,
+    };
     let workdir = session.fixed.workdir.clone();
-    let agent = reach(args, context, session.driver.as_ref(), workdir.as_deref()).await?;
-    let id = session.id().clone();
     let recorder = run.recorder(Arc::clone(&agent.client));
     let wheel = Wheel::take(&recorder, &id, &agent).await?;
     let thread = wheel.drive().thread(workdir.as_deref(), &format!("turnbook {id}")).await?;
@@ -138,13 +163,29 @@ async fn drive(
         thread,
         policy: policy(args, context),
         format: args.format.format(),
-        style: &context.style,
+        style: &context.err_style,
     };
     let (ended, wheel) = turn.drive(request).await?;
     let outcome = agent.is_own().then_some(ExecOutcome::Exited(0));
     agent.stop().await;
     wheel.let_go(outcome).await?;
     Ok(code(&ended))
+}
+
+/// Checks that a prompt can go to a session that is there.
+fn goes_on(session: &Session, wanted: &Wanted) -> Result<(), Failure> {
+    let id = session.id();
+    if session.closed_at.is_some() {
+        let why = Refusal::SessionClosed { session: id.clone() };
+        return Err(StoreError::Refused { why }.into());
+    }
+    let workdir = session.fixed.workdir.as_deref().unwrap_or("no folder");
+    let named = wanted.workdir.to_string_lossy();
+    if wanted.is_workdir_named && named != workdir {
+        let words = format!("session {id} works in {workdir}, not in {named}");
+        return Err(Failure::BadInput(anyhow::anyhow!(words)));
+    }
+    Ok(())
 }
 
 fn wanted(args: &Args, context: &Context, labels: &Labels) -> Result<Wanted, Failure> {
@@ -165,18 +206,24 @@ fn wanted(args: &Args, context: &Context, labels: &Labels) -> Result<Wanted, Fai
 async fn reach(
     args: &Args,
     context: &Context,
-    driver: Option<&Driver>,
-    workdir: Option<&str>,
+    (session, wanted): (Option<&Session>, &Path),
 ) -> Result<Agent, Failure> {
     if let Some(url) = &args.attach {
         return Agent::attach(context, url).await;
     }
+    let driver = session.and_then(|session| session.driver.as_ref());
     // Two servers would both run the session.
-    if let Some(driver) = driver.filter(|driver| driver.exec.is_some() && agent::is_live(driver)) {
+    if let Some(driver) = driver.filter(|driver| agent::is_in_use(context, driver)) {
         let current = store::Current::Driver(Some(Box::new(driver.clone())));
         return Err(StoreError::Stale { current }.into());
     }
-    Agent::start(context, workdir.unwrap_or(".").as_ref()).await
+    let workdir = session.and_then(|session| session.fixed.workdir.as_deref());
+    let workdir = workdir.map_or(wanted, Path::new);
+    if std::io::stderr().is_terminal() && args.format.format() == Format::Human {
+        // It takes seconds.
+        show::say(&format!("starting OpenCode in {}", workdir.display()));
+    }
+    Agent::start(context, workdir).await
 }
 
 fn request(args: &Args, context: &Context, (prompt, labels): (String, Labels)) -> Request {
@@ -216,16 +263,36 @@ fn policy(args: &Args, context: &Context) -> Permission {
 
 fn code(ended: &Ended) -> Code {
     match ended {
-        Ended::Settled(status) => match status {
-            Status::Completed | Status::NoReply => Code::Completed,
-            Status::Failed => Code::Failed,
-            Status::Interrupted => Code::Interrupted,
-            Status::Stopped => Code::Stopped,
-            Status::Unanswered | Status::Absorbed => Code::Unanswered,
-            Status::Lost => Code::Lost,
-            Status::Pending => Code::Pending,
-        },
+        Ended::Settled(status) => Code::from(*status),
         Ended::NotSent => Code::Harness,
         Ended::Left => Code::Pending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use receipts::Status;
+
+    use super::{Code, Ended, Label, code};
+
+    #[test]
+    fn a_label_is_a_name_and_a_value() {
+        let parsed = |text: &str| text.parse().map(|Label(name, value)| (name, value));
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parsed("task=42"), pair("task", "42"));
+        assert_eq!(parsed("task="), pair("task", ""));
+        assert_eq!(parsed("query=a=b c"), pair("query", "a=b c"));
+        for wrong in ["task", "=42", ""] {
+            assert_eq!(parsed(wrong), Err(format!("{wrong:?} is no label: write name=value")));
+        }
+    }
+
+    #[test]
+    fn what_did_not_end_is_told_apart_from_what_never_began() {
+        let ended = [Ended::Settled(Status::Interrupted), Ended::NotSent, Ended::Left];
+        assert_eq!(
+            ended.map(|ended| code(&ended)),
+            [Code::Interrupted, Code::Harness, Code::Pending]
+        );
     }
 }

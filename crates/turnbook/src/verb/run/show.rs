@@ -13,14 +13,29 @@ use crate::{
     print::{self, Style, clean},
 };
 
+/// Says something to the person.
+pub(super) fn say(text: &str) {
+    // Nobody may be looking.
+    let _said = writeln!(std::io::stderr(), "turnbook: {}", clean(text));
+}
+
 /// What is printed of one turn.
 #[derive(Debug)]
 pub(super) struct Screen {
     format: Format,
     turn: Option<TurnId>,
     stream: Stream,
-    /// Whether the last thing on standard output was a whole line.
+    /// Whether the last thing on the terminal was a whole line.
     is_at_line: bool,
+    /// What failed, unless the receipt tells it.
+    failed: Vec<String>,
+}
+
+/// Whether a question stands at the end of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Yes,
+    No,
 }
 
 /// Whether text that is streamed is that of our turn.
@@ -36,14 +51,24 @@ enum Stream {
 
 impl Screen {
     pub(super) fn new(format: Format, turn: Option<TurnId>) -> Self {
-        Self { format, turn, stream: Stream::Waiting(String::new()), is_at_line: true }
+        Self {
+            format,
+            turn,
+            stream: Stream::Waiting(String::new()),
+            is_at_line: true,
+            failed: Vec::new(),
+        }
+    }
+
+    /// Says that a question stands at the end of the terminal, or stands there no more.
+    pub(super) fn asks(&mut self, is_asked: Asked) {
+        self.is_at_line = is_asked == Asked::No;
     }
 
     /// Says something to the person.
     pub(super) fn note(&mut self, text: &str) {
         self.end_line();
-        // Nobody may be looking.
-        let _said = writeln!(std::io::stderr(), "turnbook: {}", clean(text));
+        say(text);
     }
 
     /// Shows what was told.
@@ -73,7 +98,7 @@ impl Screen {
                 self.note(&format!("the agent is not reached: {why}"));
             }
             Told::Live(Report::Failed { name, message, .. }) => {
-                self.note(&format!("{name}: {message}"));
+                self.failed.push(format!("{name}: {message}"));
             }
             Told::Unread { error, .. } => self.note(&format!("a history is not read yet: {error}")),
             Told::Turn { .. }
@@ -132,6 +157,13 @@ impl Screen {
     ) -> Result<(), Failure> {
         if self.format == Format::Json {
             return print::text_out(&print::driven_json(session, intent, report));
+        }
+        let is_told =
+            report.and_then(|report| report.completion.as_ref()?.failure.as_ref()).is_some();
+        for failed in std::mem::take(&mut self.failed) {
+            if !is_told {
+                self.note(&failed);
+            }
         }
         if !self.is_anything_shown()
             && let Some(Output::Text(text) | Output::Partial(text) | Output::Value(text)) =

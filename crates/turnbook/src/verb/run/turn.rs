@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use harness::{Ask, AskId, Report};
+use harness::{Answer, Ask, AskId, Report};
 use receipts::{RequestId, Status, ThreadId, TurnId};
 use recorder::{Belief, DriveError, Following, LiveEvent, Recorder, Request, Told};
 use store::{Delivery, Dispatch, Intent, TurnReport};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    ask::{self, Answered},
-    show::Screen,
+    ask::{self, Person, Said},
+    show::{Asked, Screen},
 };
 use crate::{
     args::Format,
@@ -63,6 +63,7 @@ impl<'a> Turn<'a> {
             turn,
             screen,
             waiting: BTreeMap::new(),
+            person: Person::new(),
             interrupts: 0,
             status: None,
             ask_again_at: Some(Instant::now() + ADMITTED_WITHIN),
@@ -112,6 +113,7 @@ impl<'a> Turn<'a> {
                     Some(told) => self.take(told, progress).await?,
                     None => return Err(Failure::Gone),
                 },
+                said = progress.person.said() => self.said(said, progress).await,
                 pressed = tokio::signal::ctrl_c() => {
                     pressed.map_err(|error| Failure::Internal(error.into()))?;
                     progress.interrupts += 1;
@@ -167,11 +169,14 @@ impl<'a> Turn<'a> {
                 self.answer_all(progress).await;
             }
             Told::Live(Report::Asked(ask)) => {
-                progress.waiting.insert(ask.id.clone(), ask);
+                progress.waiting.insert(ask.id.clone(), Waiting { ask, answer: None });
                 self.answer_all(progress).await;
             }
             Told::Live(Report::Answered { ask, .. }) => {
                 progress.waiting.remove(&ask);
+                if progress.person.withdraw(&ask) {
+                    progress.screen.note("it was answered elsewhere; press Enter");
+                }
             }
             Told::Unrecorded(error) => {
                 progress.screen.note(&format!("not recorded yet: {}", crate::exit::chain(&error)));
@@ -181,13 +186,40 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
+    /// Takes what the person said.
+    async fn said(&mut self, (ask, answer): Said, progress: &mut Progress) {
+        progress.screen.asks(Asked::No);
+        match (answer, progress.waiting.get_mut(&ask)) {
+            (Some(answer), Some(waiting)) => waiting.answer = Some(answer),
+            (None, Some(_)) => {
+                progress.waiting.remove(&ask);
+                let session = self.wheel.drive().session();
+                let words = format!("not answered here; `turnbook answer {session}` does it");
+                progress.screen.note(&words);
+            }
+            // It was answered elsewhere meanwhile.
+            (_, None) => {}
+        }
+        self.answer_all(progress).await;
+    }
+
     /// Answers what the agent asks in the turns of this ledger; leaves alone what others are asked.
     async fn answer_all(&mut self, progress: &mut Progress) {
-        for (id, ask) in progress.waiting.clone() {
-            let answer = match ask::decide(self.policy, &ask).await {
-                Answered::With(answer) => answer,
-                Answered::Elsewhere => continue,
-            };
+        let mut answers = Vec::new();
+        for (id, waiting) in &mut progress.waiting {
+            if waiting.answer.is_none() {
+                waiting.answer = ask::by_policy(self.policy, &waiting.ask);
+            }
+            match &waiting.answer {
+                Some(answer) => answers.push((id.clone(), waiting.ask.clone(), answer.clone())),
+                None if progress.person.is_asked() => {}
+                None => {
+                    progress.screen.asks(Asked::Yes);
+                    progress.person.ask(&waiting.ask);
+                }
+            }
+        }
+        for (id, ask, answer) in answers {
             let answered = self.wheel.with(|drive| {
                 let (ask, answer) = (ask.clone(), answer.clone());
                 async move { drive.answer(ask, answer).await }
@@ -205,13 +237,21 @@ impl<'a> Turn<'a> {
     }
 }
 
+/// Something that the agent asked and that is not answered.
+struct Waiting {
+    ask: Ask,
+    /// What is to be answered, once that is decided.
+    answer: Option<Answer>,
+}
+
 /// Where the driving of a turn stands.
 struct Progress {
     request: RequestId,
     turn: Option<TurnId>,
     screen: Screen,
     /// What the agent asked and nobody answered.
-    waiting: BTreeMap<AskId, Ask>,
+    waiting: BTreeMap<AskId, Waiting>,
+    person: Person,
     interrupts: u32,
     status: Option<Status>,
     /// When the history is asked whether the prompt will ever be in it.
