@@ -10,7 +10,9 @@ use testkit::{
 };
 
 use crate::{
+    desk::{Dice, number},
     fold::turnbook,
+    rig::{Rig, request},
     server::{Outcome, Server},
 };
 
@@ -217,4 +219,89 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
         ]
     );
     Ok(())
+}
+
+/// The same through recorder and ledger, in five conversations at once, aborts among the turns.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledgers_usage_per_request_equals_what_the_model_served() -> Outcome {
+    let turns = number("TURNBOOK_ORACLE_TURNS", 15);
+    let rig = Rig::on_sqlite().await?;
+    let mut seats = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        seats.push(rig.seat(name).await?);
+    }
+    let mut dice = Dice::new();
+    let (mut found, mut expected) = (Vec::new(), Vec::new());
+    for number in 0..turns {
+        let seat = &mut seats[usize::try_from(number % 5)?];
+        let all = scenarios();
+        let choice = usize::try_from(dice.roll(all.len() as u64 + 1))?;
+        let name = format!("turn{number}");
+        let key = Key::new(&name);
+        let before = rig.model.served().len();
+        let (scenario, model, status) = match all.into_iter().nth(choice) {
+            Some(scenario) => {
+                let summary = Reply::text("a summary").stop(Usage::of(400, 30));
+                rig.model.compaction(&key, [summary]);
+                rig.model.script(&key, scenario.replies);
+                (scenario.name, scenario.model, scenario.status)
+            }
+            None => {
+                let gate = Gate::new(&name);
+                rig.model.script(&key, [Reply::text("half").hold(&gate).stop(Usage::of(1, 1))]);
+                ("aborted", MODEL, "interrupted")
+            }
+        };
+        let sent = seat.drive.prompt(request(&name, key.prompt("go on"), model)?).await?;
+        if scenario == "aborted" {
+            rig.model.held_at(&Gate::new(&name)).await;
+            seat.drive.abort().await?;
+        }
+        seat.ended().await?;
+        let turn = sent.turn.ok_or("the turn is minted")?;
+        let report = rig.writer.view(|ledger| ledger.turn(&seat.session, &seat.thread, &turn))?;
+        let report = report.ok_or("the turn is in the ledger")?;
+        let served = rig.model.until(|calls| is_over(calls.get(before..)?)).await;
+        let usage = report.usage.unwrap_or_default();
+        found.push((scenario, report.status.to_string(), tally(&usage)));
+        expected.push((scenario, status.to_owned(), served));
+    }
+    assert_eq!(found, expected);
+    // What each session and the whole store used is the same again.
+    let all: Tally =
+        rig.model.served().iter().filter(is_traced).map(known).collect::<Vec<_>>().iter().collect();
+    let sum = seats.iter().try_fold(receipts::Usage::default(), |mut sum, seat| {
+        let usage = rig.writer.view(|ledger| ledger.session_usage(&seat.session))?;
+        sum.merge(&usage.unwrap_or_default());
+        Ok::<_, store::StoreError>(sum)
+    })?;
+    assert_eq!(tally(&sum), all);
+    assert_eq!(rig.writer.view(|ledger| ledger.verify())?, []);
+    Ok(())
+}
+
+/// The tally of the calls of one turn, once none of them is under way.
+fn is_over(calls: &[Served]) -> Option<Tally> {
+    let is_over = calls.iter().all(|call| call.ending != Ending::Open);
+    is_over.then(|| calls.iter().filter(is_traced).map(known).collect::<Vec<_>>().iter().collect())
+}
+
+/// What the agent never got to know of a call, nobody can have recorded.
+fn known(call: &Served) -> Served {
+    let mut call = call.clone();
+    if call.ending == Ending::ClientGone {
+        call.usage.clear();
+    }
+    call
+}
+
+fn tally(usage: &receipts::Usage) -> Tally {
+    Tally {
+        calls: usage.calls,
+        unknown_calls: usage.unknown_calls,
+        input: usage.input.value().unwrap_or(0),
+        cache_read: usage.cache_read.value().unwrap_or(0),
+        output: usage.output.value().unwrap_or(0),
+        reasoning: usage.reasoning.value().unwrap_or(0),
+    }
 }

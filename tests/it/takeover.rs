@@ -73,7 +73,7 @@ async fn l4_two_processes_that_contend_for_a_session_send_each_prompt_once() -> 
             let said = String::from_utf8_lossy(&output.stderr);
             // Completed, absorbed by the other, or refused before or while it was sent.
             assert!(matches!(code, Some(0 | 13 | 15 | 20 | 23)), "{name}: {code:?} {said}");
-            prompts.push((name, code));
+            prompts.push((name, code, said.into_owned()));
         }
     }
     attached.recover()?;
@@ -89,7 +89,7 @@ async fn l4_two_processes_that_contend_for_a_session_send_each_prompt_once() -> 
         .filter(|request| request.delivery.state == "not_sent")
         .filter_map(|request| request.owner.labels.get("round").map(String::as_str))
         .collect();
-    for (name, code) in &prompts {
+    for (name, code, said) in &prompts {
         let key = Key::new(name);
         let mark = key.prompt("work");
         let is_it = |message: &&Message| {
@@ -102,7 +102,8 @@ async fn l4_two_processes_that_contend_for_a_session_send_each_prompt_once() -> 
             1 => assert!(!not_sent.contains(name.as_str()), "{name} is there, and said not to be"),
             // Refused before anything was intended, or proven to be nowhere.
             0 => {
-                assert!(not_sent.contains(name.as_str()) || *code == Some(23), "{name} is nowhere");
+                let is_told = not_sent.contains(name.as_str()) || *code == Some(23);
+                assert!(is_told, "{name} is nowhere: {code:?} {said}");
                 assert_eq!(calls, 0, "{name} was run and is nowhere");
             }
             more => panic!("{name} is there {more} times"),

@@ -10,7 +10,7 @@ use crate::{
     command::{Dispatch, NewThread, Prompt},
     error::ReachError,
     fence::Pass,
-    report::{Cursor, Page, Provider, Report, Seen, ThreadInfo},
+    report::{Cursor, Page, Provider, Report, Seen, ThreadInfo, Ticket},
 };
 
 /// What a subscription is about.
@@ -31,9 +31,12 @@ pub trait Reports: fmt::Debug + Send {
     /// loses nothing. `None` once the harness was closed. Cancelling the future loses no report.
     async fn next(&mut self) -> Option<Report>;
 
-    /// Wishes for a [`Report::Owner`] of a thread, as soon as it is sure; for a thread whose history
-    /// was read and in which nothing seems to happen.
-    async fn settle(&mut self, thread: &ThreadId);
+    /// Wishes for a [`Report::Owner`] of a thread, as soon as it is sure, from looks that begin
+    /// after this call; it and all later ones carry the ticket.
+    ///
+    /// For a thread whose history was read beside the reports: what they say of its run may be older
+    /// than that reading.
+    async fn settle(&mut self, thread: &ThreadId, ticket: Ticket);
 }
 
 /// An agent that is reached.

@@ -28,4 +28,6 @@ pub use command::{Dispatch, ModelName, NewThread, Prompt, PromptMode};
 pub use error::{Place, ReachError};
 pub use fence::{Fence, Pass};
 pub use process::{Liveness, ProcessIdentity};
-pub use report::{Cursor, Evidence, Page, PartKind, Provider, Report, Seen, Source, ThreadInfo};
+pub use report::{
+    Cursor, Evidence, Page, PartKind, Provider, Report, Seen, Source, ThreadInfo, Ticket,
+};

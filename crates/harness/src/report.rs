@@ -119,6 +119,10 @@ pub enum PartKind {
     Other,
 }
 
+/// Numbers the wishes to [`crate::Reports::settle`] of one subscription, from 1; 0 before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Ticket(pub u64);
+
 /// One thing that an agent reports while it is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
@@ -152,6 +156,8 @@ pub enum Report {
         thread: ThreadId,
         /// What is known.
         owner: Owner,
+        /// The ticket of the last wish that was heard before the thread was looked at.
+        ticket: Ticket,
     },
     /// A thread was made or changed.
     Thread(ThreadInfo),

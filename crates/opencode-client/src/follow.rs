@@ -9,7 +9,7 @@ mod stream;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use harness::{ReachError, Report, Reports, Scope};
+use harness::{ReachError, Report, Reports, Scope, Ticket};
 use receipts::{Observation, Owner, ThreadId};
 use tokio::{
     sync::mpsc,
@@ -33,7 +33,7 @@ const FRAMES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Subscription {
     reports: mpsc::Receiver<Report>,
-    wishes: mpsc::Sender<ThreadId>,
+    wishes: mpsc::Sender<(ThreadId, Ticket)>,
     tasks: [JoinHandle<()>; 2],
 }
 
@@ -75,9 +75,9 @@ impl Reports for Subscription {
         self.reports.recv().await
     }
 
-    async fn settle(&mut self, thread: &ThreadId) {
+    async fn settle(&mut self, thread: &ThreadId, ticket: Ticket) {
         // A worker that is gone has told that the harness was closed.
-        let _gone = self.wishes.send(thread.clone()).await;
+        let _gone = self.wishes.send((thread.clone(), ticket)).await;
     }
 }
 
@@ -94,7 +94,7 @@ struct Worker {
     server: Arc<Server>,
     state: State,
     frames: mpsc::Receiver<Frame>,
-    wished: mpsc::Receiver<ThreadId>,
+    wished: mpsc::Receiver<(ThreadId, Ticket)>,
     sender: mpsc::Sender<Report>,
 }
 
@@ -108,8 +108,8 @@ impl Worker {
         while let Ok(frame) = self.frames.try_recv() {
             self.take(frame).await?;
         }
-        while let Ok(thread) = self.wished.try_recv() {
-            self.state.rest(thread, Instant::now());
+        while let Ok(wish) = self.wished.try_recv() {
+            self.state.wish(wish, Instant::now());
         }
         if let Some(job) = self.state.job(Instant::now()) {
             self.work(job).await?;
@@ -121,7 +121,7 @@ impl Worker {
                 Some(frame) => self.take(frame).await?,
                 None => return Ok(false),
             },
-            Some(thread) = self.wished.recv() => self.state.rest(thread, Instant::now()),
+            Some(wish) = self.wished.recv() => self.state.wish(wish, Instant::now()),
             () = wait(wake_at) => {}
         }
         Ok(true)
@@ -202,8 +202,8 @@ impl Worker {
     }
 
     async fn owner(&mut self, thread: ThreadId, owner: Owner) -> Result<(), Unheard> {
-        self.state.owner_told(&thread, owner);
-        self.tell(Report::Owner { thread, owner }).await
+        let report = self.state.owner_told(thread, owner);
+        self.tell(report).await
     }
 
     async fn missed(&self, thread: ThreadId, error: &ReachError) -> Result<(), Unheard> {

@@ -1,16 +1,18 @@
 //! What happened before we looked? Reading a history back, as far as it is not known.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use harness::{Cursor, Harness, Page, ReachError, Seen};
 use receipts::{
-    Author, Body, Message, MessageId, Observation, SessionId, Status, ThreadId, TurnId, UnixMillis,
+    Author, Body, FactBody, Lineage, Message, MessageId, Observation, SessionId, Status, ThreadId,
+    TurnId, UnixMillis,
 };
-use store::{Result, Writer};
+use store::{EventBody, Ledger, OpenTurn, Result, Seq, Writer};
 
 use crate::ask;
 
-/// How long before an intent its prompt may stand in a history whose clock is another.
+/// How long before an intent its prompt may stand in a history whose clock is another, and how far
+/// a prompt may stand from where it stood when it was first seen.
 const CLOCKS_APART_MS: i64 = 10 * 60 * 1000;
 
 /// How far back a history is read.
@@ -27,8 +29,9 @@ pub enum Depth {
 /// What the ledger knows of a thread, to judge a page by.
 #[derive(Debug, Default)]
 struct Known {
-    /// Prompts that must be seen: their turns have not ended.
-    open: BTreeSet<MessageId>,
+    /// Prompts that must be seen, since their turns have not ended, with their times: a history
+    /// that is older than that has lost them.
+    open: BTreeMap<MessageId, Option<UnixMillis>>,
     /// When the oldest request that is not admitted was intended.
     intended: Option<UnixMillis>,
 }
@@ -81,16 +84,28 @@ pub(crate) enum BacklogError {
 async fn known(writer: &Writer, session: Option<SessionId>, thread: ThreadId) -> Result<Known> {
     let Some(session) = session else { return Ok(Known::default()) };
     ask::view(writer, move |ledger| {
-        let open = ledger.unsettled(&session)?;
-        let open = open.into_iter().filter(|turn| turn.thread == thread);
+        let mut open = BTreeMap::new();
+        for turn in ledger.unsettled(&session)?.iter().filter(|turn| turn.thread == thread) {
+            open.insert(MessageId::from(&turn.turn), admitted_at(ledger, &session, turn)?);
+        }
         let intents = ledger.open_intents(&session)?;
         let intents = intents.into_iter().filter(|intent| intent.thread == thread);
-        Ok(Known {
-            open: open.map(|turn| MessageId::from(&turn.turn)).collect(),
-            intended: intents.map(|intent| intent.created_at).min(),
-        })
+        Ok(Known { open, intended: intents.map(|intent| intent.created_at).min() })
     })
     .await
+}
+
+/// When a turn's prompt was stored, by the harness's clock; the first event of a turn tells.
+fn admitted_at(
+    ledger: &dyn Ledger,
+    session: &SessionId,
+    open: &OpenTurn,
+) -> Result<Option<UnixMillis>> {
+    let Some(turn) = ledger.turn(session, &open.thread, &open.turn)? else { return Ok(None) };
+    let first = ledger.events(session, Seq(turn.first.0.saturating_sub(1)), 1)?;
+    Ok(first.into_iter().find_map(|event| {
+        if let EventBody::Fact(FactBody::Admitted { at, .. }) = event.body { at } else { None }
+    }))
 }
 
 fn messages(pages: &VecDeque<Page>) -> impl DoubleEndedIterator<Item = &Message> {
@@ -107,22 +122,33 @@ fn message(seen: &Seen) -> Option<&Message> {
     }
 }
 
-fn is_request(message: &Message) -> bool {
-    matches!(&message.body, Body::Prompt(prompt) if prompt.author == Author::Client)
+fn is_own(message: &Message) -> bool {
+    message.lineage == Lineage::Own
 }
 
+fn is_request(message: &Message) -> bool {
+    is_own(message)
+        && matches!(&message.body, Body::Prompt(prompt) if prompt.author == Author::Client)
+}
+
+/// Tells whether the newest turn is in the pages, or there is none: what was copied when the thread
+/// was forked stands before all of its own.
 fn has_request(pages: &VecDeque<Page>) -> bool {
-    messages(pages).any(is_request)
+    messages(pages).any(is_request) || messages(pages).any(|message| !is_own(message))
 }
 
 /// Tells whether all that is open in the ledger would be in the pages.
 fn reaches(pages: &VecDeque<Page>, known: &Known) -> bool {
     let seen: BTreeSet<&MessageId> = messages(pages).map(|message| &message.id).collect();
     let oldest = messages(pages).find_map(|message| message.created);
+    // Every page before this one is older still.
     let is_before = |at: UnixMillis| {
         oldest.is_some_and(|oldest| oldest.0 < at.0.saturating_sub(CLOCKS_APART_MS))
     };
-    known.open.iter().all(|prompt| seen.contains(prompt)) && known.intended.is_none_or(is_before)
+    let is_reached = |(prompt, at): (&MessageId, &Option<UnixMillis>)| {
+        seen.contains(prompt) || at.is_some_and(is_before)
+    };
+    known.open.iter().all(is_reached) && known.intended.is_none_or(is_before)
 }
 
 /// Tells whether the ledger holds every turn of the oldest page, ended.
@@ -136,6 +162,8 @@ async fn is_recorded(
     };
     let requests = oldest.seen.iter().filter_map(message).filter(|message| is_request(message));
     let turns: Vec<TurnId> = requests.map(|message| (&message.id).into()).collect();
+    // What was copied is in no ledger of this thread, and nothing of its own stands before it.
+    let is_copied = oldest.seen.iter().filter_map(message).any(|message| !is_own(message));
     let thread = thread.clone();
     ask::view(writer, move |ledger| {
         for turn in &turns {
@@ -144,27 +172,39 @@ async fn is_recorded(
                 return Ok(false);
             }
         }
-        Ok(!turns.is_empty())
+        Ok(is_copied || !turns.is_empty())
     })
     .await
 }
 
 /// Cuts a piece of a history at its first request, and leaves out what answers an older one.
+///
+/// A prompt that the harness put in belongs to the turn of the answer before it: it goes with that
+/// answer, and what answers it goes with it.
 fn whole_turns(seen: Vec<Seen>) -> Vec<Seen> {
-    let first = seen.iter().position(|seen| message(seen).is_some_and(is_request));
-    let Some(first) = first else { return Vec::new() };
-    let prompts: BTreeSet<MessageId> = seen
+    let mut prompts: BTreeSet<MessageId> = seen
         .iter()
-        .skip(first)
         .filter_map(message)
-        .filter(|message| matches!(message.body, Body::Prompt(_)))
+        .filter(|message| is_request(message))
         .map(|message| message.id.clone())
         .collect();
-    let is_of_a_seen_turn = |seen: &Seen| match message(seen).map(|message| &message.body) {
-        Some(Body::Answer(answer)) => {
-            answer.parent.as_ref().is_none_or(|parent| prompts.contains(parent))
+    let mut follows_whole = false;
+    let mut is_whole = |seen: &Seen| {
+        let Some(message) = message(seen) else { return true };
+        match &message.body {
+            Body::Prompt(_) if prompts.contains(&message.id) => true,
+            Body::Prompt(_) => {
+                if follows_whole {
+                    prompts.insert(message.id.clone());
+                }
+                follows_whole
+            }
+            Body::Answer(answer) => {
+                follows_whole = answer.parent.as_ref().is_some_and(|it| prompts.contains(it));
+                follows_whole
+            }
+            Body::Unknown => true,
         }
-        Some(Body::Prompt(_) | Body::Unknown) | None => true,
     };
-    seen.into_iter().skip(first).filter(is_of_a_seen_turn).collect()
+    seen.into_iter().filter(|seen| is_whole(seen)).collect()
 }

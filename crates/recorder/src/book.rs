@@ -45,11 +45,16 @@ pub(crate) enum Noted {
     CaughtUp,
 }
 
-/// What belongs to a thread whose session is not known yet.
-#[derive(Debug, Default)]
-struct Homeless {
-    seen: Vec<Seen>,
-    owner: Option<Owner>,
+impl Noted {
+    /// Tells whether it says how what was noted before stands.
+    fn judges(&self) -> bool {
+        match self {
+            Self::Owner { owner, .. } | Self::Owners(owner) => {
+                matches!(owner, Owner::Idle | Owner::Dead)
+            }
+            Self::Thread(_) | Self::Seen { .. } | Self::CaughtUp => false,
+        }
+    }
 }
 
 /// The recorders of many threads.
@@ -61,7 +66,8 @@ pub(crate) struct Book {
     adopt: Adopt,
     infos: BTreeMap<ThreadId, ThreadInfo>,
     threads: BTreeMap<ThreadId, ThreadRecorder>,
-    homeless: BTreeMap<ThreadId, Homeless>,
+    /// What was seen of threads whose session is not known yet, in order.
+    homeless: BTreeMap<ThreadId, Vec<Seen>>,
     /// Threads with something new.
     touched: BTreeSet<ThreadId>,
     /// The process behind all threads is proven gone, and the ledger does not say so yet.
@@ -97,13 +103,17 @@ impl Book {
     ///
     /// While the store is unavailable nothing is taken, so that whoever notes has to wait.
     pub(crate) fn run(mut self, mut inbox: mpsc::Receiver<Noted>, runtime: &Handle) {
-        while let Some(first) = inbox.blocking_recv() {
-            self.take(first);
+        while let Some(noted) = inbox.blocking_recv() {
+            let mut is_judged = noted.judges();
+            self.take(noted);
             for _ in 1..BATCH {
-                match inbox.try_recv() {
-                    Ok(noted) => self.take(noted),
-                    Err(_) => break,
+                // What is said of runs is true of what was noted before, and of nothing after it.
+                if is_judged {
+                    break;
                 }
+                let Ok(noted) = inbox.try_recv() else { break };
+                is_judged = noted.judges();
+                self.take(noted);
             }
             self.persist(&inbox, runtime);
         }
@@ -112,12 +122,11 @@ impl Book {
     fn persist(&mut self, inbox: &mpsc::Receiver<Noted>, runtime: &Handle) {
         let (mut backoff, mut attempts) = (BACKOFF_MIN, 0);
         while let Err(error) = self.flush(clock::now()) {
-            let is_transient = error.is_transient();
             self.tell(Told::Unrecorded(error));
             if inbox.is_closed() {
                 attempts += 1;
             }
-            if !is_transient || attempts >= LAST_ATTEMPTS {
+            if attempts >= LAST_ATTEMPTS {
                 break;
             }
             runtime.block_on(tokio::time::sleep(backoff));
@@ -126,66 +135,93 @@ impl Book {
     }
 
     /// Takes what is noted; nothing is recorded before [`Self::flush`].
-    pub(crate) fn take(&mut self, noted: Noted) {
+    fn take(&mut self, noted: Noted) {
         match noted {
             Noted::Thread(info) => {
                 self.infos.insert(info.thread.clone(), info);
             }
-            Noted::Seen { thread, seen } => {
-                self.touched.insert(thread.clone());
-                match self.threads.get_mut(&thread) {
-                    Some(recorder) => seen.into_iter().for_each(|seen| recorder.observe(seen)),
-                    None => self.homeless.entry(thread).or_default().seen.extend(seen),
-                }
-            }
-            Noted::Owner { thread, owner } => {
-                self.touched.insert(thread.clone());
-                match self.threads.get_mut(&thread) {
-                    Some(recorder) => recorder.observe(owner_seen(owner)),
-                    None => self.homeless.entry(thread).or_default().owner = Some(owner),
-                }
-            }
-            Noted::Owners(owner) => {
-                self.is_exited |= owner == Owner::Dead;
-                for (thread, recorder) in &mut self.threads {
-                    self.touched.insert(thread.clone());
-                    recorder.observe(owner_seen(owner));
-                }
-                self.homeless.values_mut().for_each(|homeless| homeless.owner = Some(owner));
-            }
+            Noted::Seen { thread, seen } => self.observe(thread, seen),
+            Noted::Owner { thread, owner } => self.observe(thread, vec![owner_seen(owner)]),
+            // First what was seen before that is recorded, see `flush`.
+            Noted::Owners(Owner::Dead) => self.is_exited = true,
+            Noted::Owners(owner) => self.observe_all(owner),
             Noted::CaughtUp => self.then = Some(Told::CaughtUp),
         }
     }
 
+    fn observe(&mut self, thread: ThreadId, seen: Vec<Seen>) {
+        match self.threads.get_mut(&thread) {
+            Some(recorder) => {
+                seen.into_iter().for_each(|seen| recorder.observe(seen));
+                self.touched.insert(thread);
+            }
+            None if seen.is_empty() => {}
+            None => self.homeless.entry(thread).or_default().extend(seen),
+        }
+    }
+
+    fn observe_all(&mut self, owner: Owner) {
+        for (thread, recorder) in &mut self.threads {
+            self.touched.insert(thread.clone());
+            recorder.observe(owner_seen(owner));
+        }
+        self.homeless.values_mut().for_each(|seen| seen.push(owner_seen(owner)));
+    }
+
     /// Makes all that was taken durable, and then tells it. A thread that fails stops no other.
-    pub(crate) fn flush(&mut self, now: UnixMillis) -> Result<(), BookError> {
-        let mut first = self.settle_homes(now).err();
+    ///
+    /// # Errors
+    ///
+    /// What may succeed when it is tried again; nothing is lost. What cannot is told and given up.
+    fn flush(&mut self, now: UnixMillis) -> Result<(), BookError> {
+        let homes = self.settle_homes(now);
+        let facts = self.record_touched(now);
+        homes.and(facts)?;
         if self.is_exited {
-            match self.record_exited(now) {
-                Ok(()) => self.is_exited = false,
-                Err(error) => first = first.or(Some(BookError::Store(error))),
-            }
+            self.exit(now)?;
+            self.is_exited = false;
+            self.observe_all(Owner::Dead);
+            self.record_touched(now)?;
         }
+        self.then.take().into_iter().for_each(|told| self.tell(told));
+        Ok(())
+    }
+
+    fn record_touched(&mut self, now: UnixMillis) -> Result<(), BookError> {
+        let mut first = Ok(());
         for thread in std::mem::take(&mut self.touched) {
-            let Some(recorder) = self.threads.get_mut(&thread) else { continue };
-            match recorder.record(now) {
-                Ok(recording) => {
-                    let session = recorder.session().clone();
-                    self.tell_recording(&session, &thread, recording);
-                }
-                Err(error) => {
+            match self.record(&thread, now) {
+                Ok(()) => {}
+                Err(error) if is_transient(&error.source) => {
                     self.touched.insert(thread);
-                    first = first.or(Some(BookError::Record(error)));
+                    first = first.and(Err(error.into()));
                 }
+                Err(error) => self.give_up(error.into()),
             }
         }
-        match first {
-            Some(error) => Err(error),
-            None => {
-                self.then.take().into_iter().for_each(|told| self.tell(told));
-                Ok(())
+        first
+    }
+
+    fn record(&mut self, thread: &ThreadId, now: UnixMillis) -> Result<(), RecordError> {
+        let Some(recorder) = self.threads.get_mut(thread) else { return Ok(()) };
+        let session = recorder.session().clone();
+        let recording = match recorder.record(now) {
+            Err(error) if error.is_refusal() => {
+                // What was refused is given up; the rest is recorded now.
+                let recording = recorder.record(now);
+                self.tell(Told::Unrecorded(error.into()));
+                recording
             }
-        }
+            recording => recording,
+        };
+        self.tell_recording(&session, thread, recording?);
+        Ok(())
+    }
+
+    /// Tells what is not recorded and will not be; so not all is durable.
+    fn give_up(&mut self, error: BookError) {
+        self.then = None;
+        self.tell(Told::Unrecorded(error));
     }
 
     fn tell_recording(&self, session: &SessionId, thread: &ThreadId, recording: Recording) {
@@ -207,8 +243,12 @@ impl Book {
     }
 
     fn settle_homes(&mut self, now: UnixMillis) -> Result<(), BookError> {
-        let mut first = None;
-        for (thread, homeless) in std::mem::take(&mut self.homeless) {
+        let mut first = Ok(());
+        for (thread, seen) in std::mem::take(&mut self.homeless) {
+            // Nothing to record: it may be about to be somebody's.
+            if seen.iter().all(|seen| matches!(seen.observation, Observation::Owner(_))) {
+                continue;
+            }
             match self.home(&thread, now) {
                 Ok(Some(session)) => {
                     let mut recorder = ThreadRecorder::new(
@@ -217,20 +257,20 @@ impl Book {
                         thread.clone(),
                         self.exec.clone(),
                     );
-                    homeless.seen.into_iter().for_each(|seen| recorder.observe(seen));
-                    homeless.owner.map(owner_seen).into_iter().for_each(|o| recorder.observe(o));
+                    seen.into_iter().for_each(|seen| recorder.observe(seen));
                     self.touched.insert(thread.clone());
                     self.threads.insert(thread, recorder);
                 }
                 // Not recorded: it belongs to nothing that was asked for.
                 Ok(None) => {}
-                Err(error) => {
-                    self.homeless.insert(thread, homeless);
-                    first = first.or(Some(error));
+                Err(error) if is_transient(&error) => {
+                    self.homeless.insert(thread, seen);
+                    first = first.and(Err(error.into()));
                 }
+                Err(error) => self.give_up(error.into()),
             }
         }
-        first.map_or(Ok(()), |error| Err(BookError::Store(error)))
+        first
     }
 
     /// Finds the session of a thread: its own, that of the thread that started it, or a new one.
@@ -281,11 +321,15 @@ impl Book {
     }
 
     /// Writes down that the process behind all open turns is proven gone (rule L12).
-    fn record_exited(&self, now: UnixMillis) -> Result<(), StoreError> {
+    fn exit(&mut self, now: UnixMillis) -> Result<(), BookError> {
         let sessions: BTreeSet<SessionId> =
             self.threads.values().map(|recorder| recorder.session().clone()).collect();
         for session in sessions {
-            record_exited(&self.writer, session, now)?;
+            match record_exited(&self.writer, session, now) {
+                Ok(_) => {}
+                Err(error) if is_transient(&error) => return Err(error.into()),
+                Err(error) => self.give_up(error.into()),
+            }
         }
         Ok(())
     }
@@ -321,10 +365,7 @@ pub enum BookError {
     Store(#[from] StoreError),
 }
 
-impl BookError {
-    /// Tells whether the same may succeed when it is tried again.
-    fn is_transient(&self) -> bool {
-        let (Self::Record(RecordError { source, .. }) | Self::Store(source)) = self;
-        matches!(source, StoreError::Unavailable { .. } | StoreError::OutcomeUnknown { .. })
-    }
+/// Tells whether the same may succeed when it is tried again.
+fn is_transient(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable { .. } | StoreError::OutcomeUnknown { .. })
 }

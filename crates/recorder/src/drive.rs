@@ -1,21 +1,27 @@
 //! How is an agent driven? Intent, fence, one send, and what became of it (rules L3, L4, L6).
 
+use std::time::Duration;
+
 use harness::{
     Answer, Ask, Dispatch as Sending, ModelName, NewThread, Prompt, PromptMode, Verdict,
 };
-use receipts::{Body, MessageId, Observation, RequestId, SessionId, ThreadId, TurnId};
+use receipts::{MessageId, RequestId, SessionId, ThreadId, TurnId, UnixMillis};
 use store::{
-    Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Intent, Labels, LedgerWrite,
+    Attempt, Dispatch, Driver, Effect, Endpoint, ExecOutcome, Input, Intent, Labels, LedgerWrite,
     NewIntent, Provider, Purpose, Refusal, Reply, Result, StoreError,
 };
-use tokio::task::JoinHandle;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
-use crate::{ask, clock, error::DriveError, recorder::Recorder};
+use crate::{ask, clock, error::DriveError, ours::is_ours, recorder::Recorder};
 
 /// How many of the newest conversations are looked through for one that we may have made.
 const THREADS: usize = 50;
-/// How many prompts that the harness put in are followed back to a request.
-const PROMPTS_BACK: usize = 64;
+
+/// When a conversation that may just be being made is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// One prompt that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +38,17 @@ pub struct Request {
     pub model: Option<ModelName>,
     /// The caller's labels for the work.
     pub labels: Labels,
+    /// The input that it is; made the session's current one with the intent, unless it is that
+    /// already. Without one, the current input is what the request belongs to.
+    pub input: Option<Input>,
+}
+
+/// What became of meaning to send a request.
+enum Intended {
+    /// It is written down for the first time, and is to be sent now.
+    New(ThreadId, Intent),
+    /// It was written down before; nothing is sent.
+    Before(Intent),
 }
 
 /// The authority to write to one session's harness, as long as nobody takes it over.
@@ -62,14 +79,26 @@ impl Recorder {
         expected: Option<Driver>,
         provider: Provider,
     ) -> std::result::Result<Drive, DriveError> {
-        let lock = self.locks().take(session).await?;
+        let (this, session) = (self.clone(), session.clone());
+        // A caller that goes away must not let go of the lock while the claim is under way.
+        joined(tokio::spawn(async move { this.claim_here(session, expected, provider).await }))
+            .await?
+    }
+
+    async fn claim_here(
+        self,
+        session: SessionId,
+        expected: Option<Driver>,
+        provider: Provider,
+    ) -> std::result::Result<Drive, DriveError> {
+        let lock = self.locks().take(&session).await?;
         let (id, exec) = (session.clone(), self.exec().clone());
         let driver = ask::update(self.writer(), move |ledger| {
             ledger.claim_driver(&id, expected.as_ref(), &exec, provider)
         })
         .await?;
         drop(lock);
-        Ok(Drive { recorder: self.clone(), session: session.clone(), driver })
+        Ok(Drive { recorder: self, session, driver })
     }
 }
 
@@ -122,10 +151,7 @@ impl Drive {
         directory: Option<&str>,
         title: &str,
     ) -> std::result::Result<ThreadId, DriveError> {
-        let id = self.session.clone();
-        let session = ask::view(self.recorder.writer(), move |ledger| ledger.session(&id)).await?;
-        let session = session.ok_or_else(|| StoreError::not_found("session", &self.session))?;
-        if let Some(thread) = session.thread {
+        if let Some(thread) = self.attached().await? {
             return Ok(thread);
         }
         let new = NewThread { directory: directory.map(Into::into), title: Some(title.into()) };
@@ -137,6 +163,9 @@ impl Drive {
         let title: Box<str> = new.title.clone().unwrap_or_default();
         let effect = Effect::CreateThread { title: title.clone() };
         let lock = self.recorder.locks().take(&self.session).await?;
+        if let Some(thread) = self.attached().await? {
+            return Ok(thread);
+        }
         let made = match self.mean(effect.clone()).await {
             Ok(attempt) => {
                 let pass = lock.pass(self.recorder.dispatch());
@@ -149,7 +178,11 @@ impl Drive {
                 self.mark_effect(effect, attempt, dispatch).await?;
                 made?
             }
-            Err(StoreError::Refused { why: Refusal::EffectTried { .. } }) => None,
+            Err(StoreError::Refused { why: Refusal::EffectTried { .. } }) => {
+                // Nothing is sent, so that nobody has to wait for what is read.
+                drop(lock);
+                None
+            }
             Err(error) => return Err(error.into()),
         };
         let thread = match made {
@@ -163,20 +196,32 @@ impl Drive {
     }
 
     /// Finds the one conversation with a title (ledger.md 7, case 7).
+    ///
+    /// Whoever made it may be waiting for the answer still, or about to tell the ledger.
     async fn find_thread(
         &self,
         directory: Option<&str>,
         title: &str,
     ) -> std::result::Result<ThreadId, DriveError> {
-        let mut found = self.recorder.harness().threads(directory, THREADS).await?;
-        found.retain(|info| info.title.as_deref() == Some(title));
-        match <[_; 1]>::try_from(found) {
-            Ok([info]) => Ok(info.thread),
-            Err(found) => Err(DriveError::ThreadUncertain {
-                session: self.session.clone(),
-                title: title.into(),
-                found: found.len(),
-            }),
+        let until = Instant::now() + self.recorder.dispatch();
+        loop {
+            if let Some(thread) = self.attached().await? {
+                return Ok(thread);
+            }
+            let mut found = self.recorder.harness().threads(directory, THREADS).await?;
+            found.retain(|info| info.title.as_deref() == Some(title));
+            if found.is_empty() && Instant::now() < until {
+                sleep(LOOK_AGAIN).await;
+                continue;
+            }
+            return match <[_; 1]>::try_from(found) {
+                Ok([info]) => Ok(info.thread),
+                Err(found) => Err(DriveError::ThreadUncertain {
+                    session: self.session.clone(),
+                    title: title.into(),
+                    found: found.len(),
+                }),
+            };
         }
     }
 
@@ -201,7 +246,11 @@ impl Drive {
             return Ok(intent);
         }
         let lock = self.recorder.locks().take(&self.session).await?;
-        let (thread, intent) = self.intend(&request).await?;
+        let (thread, intent) = match self.intend(&request).await? {
+            Intended::New(thread, intent) => (thread, intent),
+            // Another call with this name was faster, and has sent it.
+            Intended::Before(intent) => return Ok(intent),
+        };
         let prompt = Prompt {
             thread,
             message: intent.turn.as_ref().map(MessageId::from),
@@ -229,10 +278,7 @@ impl Drive {
         Ok(marked.await?)
     }
 
-    async fn intend(
-        &self,
-        request: &Request,
-    ) -> std::result::Result<(ThreadId, Intent), DriveError> {
+    async fn intend(&self, request: &Request) -> std::result::Result<Intended, DriveError> {
         let now = clock::now();
         let turn = self.recorder.harness().mint(now, None).map(|id| TurnId::from(&id));
         let (purpose, reply) = match request.mode {
@@ -241,10 +287,18 @@ impl Drive {
             PromptMode::NoReply => (Purpose::Prompt, Reply::NotAsked),
         };
         let (id, labels) = (request.id.clone(), request.labels.clone());
+        let input = request.input.clone();
         let (session, driver) = (self.session.clone(), self.driver.clone());
         let intended = ask::update(self.recorder.writer(), move |ledger| {
+            if let Some(intent) = ledger.intent(&id)? {
+                return Ok(Some(Intended::Before(intent)));
+            }
             let stored = ledger.session(&session)?;
             let Some(thread) = stored.and_then(|session| session.thread) else { return Ok(None) };
+            if let Some(input) = &input {
+                ledger.check_fence(&session, &driver)?;
+                capture(ledger, &session, input, now)?;
+            }
             let new = NewIntent {
                 request: id.clone(),
                 session: session.clone(),
@@ -255,7 +309,7 @@ impl Drive {
                 labels: labels.clone(),
                 created_at: now,
             };
-            Ok(Some((thread, ledger.intend(&new, &driver)?)))
+            Ok(Some(Intended::New(thread, ledger.intend(&new, &driver)?)))
         });
         intended.await?.ok_or_else(|| DriveError::NoThread { session: self.session.clone() })
     }
@@ -273,7 +327,7 @@ impl Drive {
 
     async fn abort_here(&self) -> std::result::Result<(), DriveError> {
         let lock = self.recorder.locks().take(&self.session).await?;
-        let thread = self.attached().await?;
+        let thread = self.thread_there_is().await?;
         let attempt = self.mean(Effect::Abort).await?;
         let pass = lock.pass(self.recorder.dispatch());
         let sending = self.recorder.harness().abort(&thread, pass).await;
@@ -297,7 +351,8 @@ impl Drive {
     }
 
     async fn answer_here(&self, ask: &Ask, answer: &Answer) -> std::result::Result<(), DriveError> {
-        if !self.is_ours(ask).await? {
+        let root = self.thread_there_is().await?;
+        if !is_ours(&self.recorder, (&self.session, &root), ask).await? {
             return Err(DriveError::NotOurs { thread: ask.thread.clone() });
         }
         let effect = Effect::Answer { ask: ask.id.as_str().into(), answer: short(answer).into() };
@@ -316,60 +371,6 @@ impl Drive {
             true => Err(DriveError::AnswerUncertain),
             false => Ok(()),
         }
-    }
-
-    /// Tells whether a question leads to a request of this ledger that the harness has admitted.
-    async fn is_ours(&self, ask: &Ask) -> std::result::Result<bool, DriveError> {
-        let session = self.session.clone();
-        if ask.thread != self.attached().await? {
-            // A subagent asks: it is ours when a turn of ours that has not ended started it.
-            let child = ask.thread.clone();
-            return Ok(ask::view(self.recorder.writer(), move |ledger| {
-                for open in ledger.unsettled(&session)? {
-                    let report = ledger.turn(&session, &open.thread, &open.turn)?;
-                    let is_parent = report.is_some_and(|report| {
-                        report.origin.is_some() && report.children.contains(&child)
-                    });
-                    if is_parent {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            })
-            .await?);
-        }
-        let Some(message) = &ask.message else { return Ok(false) };
-        let Some(turn) = self.request_of(&ask.thread, message).await? else { return Ok(false) };
-        let thread = ask.thread.clone();
-        let intent = ask::view(self.recorder.writer(), move |ledger| {
-            ledger.intent_of_turn(&session, &thread, &turn)
-        });
-        Ok(intent.await?.is_some_and(|intent| intent.admitted.is_some()))
-    }
-
-    /// Follows an answer back to the request that drives it.
-    async fn request_of(
-        &self,
-        thread: &ThreadId,
-        message: &MessageId,
-    ) -> std::result::Result<Option<TurnId>, DriveError> {
-        let harness = self.recorder.harness();
-        let Some(seen) = harness.read_message(thread, message).await? else { return Ok(None) };
-        let Observation::Message(message) = seen.observation else { return Ok(None) };
-        let Body::Answer(answer) = message.body else { return Ok(None) };
-        let Some(parent) = answer.parent else { return Ok(None) };
-        let session = self.session.clone();
-        let (of, turn) = (thread.clone(), TurnId::from(&parent));
-        Ok(ask::view(self.recorder.writer(), move |ledger| {
-            if ledger.intent_of_turn(&session, &of, &turn)?.is_some() {
-                return Ok(Some(turn));
-            }
-            // The harness itself put that prompt in: it belongs to the turn that has not ended.
-            let open = ledger.unsettled(&session)?;
-            let mut ours = open.into_iter().filter(|open| open.thread == of).take(PROMPTS_BACK);
-            Ok(ours.find(|open| open.request.is_some()).map(|open| open.turn))
-        })
-        .await?)
     }
 
     /// Lets go of the session; the provider goes on without a driver.
@@ -399,10 +400,15 @@ impl Drive {
         Ok(finished.await?)
     }
 
-    async fn attached(&self) -> std::result::Result<ThreadId, DriveError> {
+    async fn attached(&self) -> std::result::Result<Option<ThreadId>, DriveError> {
         let id = self.session.clone();
         let session = ask::view(self.recorder.writer(), move |ledger| ledger.session(&id)).await?;
-        let thread = session.and_then(|session| session.thread);
+        let session = session.ok_or_else(|| StoreError::not_found("session", &self.session))?;
+        Ok(session.thread)
+    }
+
+    async fn thread_there_is(&self) -> std::result::Result<ThreadId, DriveError> {
+        let thread = self.attached().await?;
         thread.ok_or_else(|| DriveError::NoThread { session: self.session.clone() })
     }
 
@@ -421,6 +427,21 @@ impl Drive {
         })
         .await
     }
+}
+
+/// Makes an input the session's current one; under the fence, so that it is that of the intent.
+fn capture(
+    ledger: &mut dyn LedgerWrite,
+    session: &SessionId,
+    input: &Input,
+    now: UnixMillis,
+) -> Result<()> {
+    let stored = ledger.session(session)?;
+    let stored = stored.ok_or_else(|| StoreError::not_found("session", session))?;
+    if stored.input.as_ref().is_some_and(|current| current.key == input.key) {
+        return Ok(());
+    }
+    ledger.replace_input(session, stored.capture(), input, now).map(drop)
 }
 
 /// What is stored of an answer, for people.

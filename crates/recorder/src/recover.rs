@@ -1,7 +1,9 @@
 //! What became of a session after a crash? A pure function of intents and native history (L10).
 
-use harness::{Liveness, ProcessIdentity, Seen};
-use receipts::{Owner, RequestId, SessionId, ThreadId};
+use std::collections::BTreeSet;
+
+use harness::{Liveness, ProcessIdentity, ReachError, Seen};
+use receipts::{MessageId, Observation, Owner, RequestId, SessionId, ThreadId, UnixMillis};
 use store::{Dispatch, Driver, Intent, Refusal, Session, StoreError};
 
 use crate::{
@@ -14,9 +16,9 @@ use crate::{
     thread::ThreadRecorder,
 };
 
-/// How long after it was intended a request that is in no history is taken for never stored: a
-/// server that has just been started takes seconds to store what it took.
-const STORED_WITHIN_MS: i64 = 15_000;
+/// How long after its last byte a request that is in no history is taken for never stored: a server
+/// that has just been started takes seconds to store what it took.
+const STORED_WITHIN_MS: i64 = 5_000;
 /// How often the end of a history is read until it stands still.
 const LOOKS: u32 = 5;
 
@@ -52,7 +54,8 @@ impl Recorder {
     /// Catches up a session, which must exist: reads its whole history, records what is new, and
     /// settles what was sent.
     ///
-    /// It holds the session's lock, so that no send is under way. Doing it again changes nothing.
+    /// It waits for a send that is under way, so that nothing that it settles can still leave; it
+    /// holds up no later one. Doing it again changes nothing.
     ///
     /// # Errors
     ///
@@ -64,20 +67,19 @@ impl Recorder {
     ) -> Result<Recovered, DriveError> {
         let lock = self.locks().take(session).await?;
         let id = session.clone();
-        let (stored, before) = ask::view(self.writer(), move |ledger| {
+        let read = ask::view(self.writer(), move |ledger| {
             let stored =
                 ledger.session(&id)?.ok_or_else(|| StoreError::not_found("session", &id))?;
             Ok((stored, ledger.open_intents(&id)?))
-        })
-        .await?;
-        let (owner, appended) = match &stored.thread {
+        });
+        let (stored, before) = read.await?;
+        drop(lock);
+        let found = match &stored.thread {
             Some(thread) => self.catch_up(&stored, thread, belief).await?,
             // Without a conversation nothing can have been sent to it.
-            None => (Owner::Unknown, 0),
+            None => Found::nothing(),
         };
-        let recovered = self.settle(session, owner, before).await?;
-        drop(lock);
-        Ok(Recovered { appended, ..recovered })
+        self.settle(session, found, before).await
     }
 
     /// Reads and records the conversation and those that it started.
@@ -86,33 +88,68 @@ impl Recorder {
         session: &Session,
         root: &ThreadId,
         belief: Belief,
-    ) -> Result<(Owner, usize), DriveError> {
-        let is_dead = belief == Belief::OwnerIsDead || is_proven_dead(session.driver.as_ref());
-        let known = if is_dead { Owner::Dead } else { Owner::Unknown };
-        let mut appended = 0;
+    ) -> Result<Found, DriveError> {
+        let death = match belief {
+            Belief::OwnerIsDead => Death::Believed,
+            Belief::Evidence if is_proven_dead(session.driver.as_ref()) => Death::Proven,
+            Belief::Evidence => Death::Unproven,
+        };
+        let mut found = Found::nothing();
         let mut threads = vec![root.clone()];
+        let mut recorders = Vec::new();
         let mut at = 0;
-        let mut root_owner = Owner::Unknown;
         while let Some(thread) = threads.get(at).cloned() {
-            let (owner, seen) = self.read(session.id(), &thread, known).await?;
-            if at == 0 {
-                root_owner = owner;
+            at += 1;
+            let history = match self.read(session.id(), &thread, death).await {
+                // A subagent's conversation was deleted; the ledger keeps what it has (rule F11).
+                Err(DriveError::Reach(ReachError::NotFound { .. })) if at > 1 => continue,
+                read => read?,
+            };
+            if at == 1 {
+                found.owner = history.owner;
+                found.looked_at = history.looked_at;
+                found.shown = history.seen.iter().filter_map(message_id).collect();
             }
-            if owner == Owner::Dead && at == 0 {
-                let id = session.id().clone();
-                let writer = self.writer().clone();
-                blocking(move || record_exited(&writer, id, clock::now())).await??;
+            let owner = history.owner;
+            let mut recorder = self.recorder_of(session.id(), thread);
+            if owner == Owner::Busy {
+                recorder.observe(owner_seen(owner));
             }
-            let (found, new) = self.record(session.id(), &thread, (owner, seen)).await?;
-            appended += new;
-            for child in found {
+            history.seen.into_iter().for_each(|seen| recorder.observe(seen));
+            for child in recorder.fold().receipts().into_iter().flat_map(|it| it.children) {
                 if !threads.contains(&child) {
                     threads.push(child);
                 }
             }
-            at += 1;
+            let (recorder, appended) = self.record(recorder).await?;
+            found.appended += appended;
+            recorders.push((recorder, owner));
         }
-        Ok((root_owner, appended))
+        self.judge(session, recorders, (found, death)).await
+    }
+
+    fn recorder_of(&self, session: &SessionId, thread: ThreadId) -> ThreadRecorder {
+        ThreadRecorder::new(self.writer().clone(), session.clone(), thread, None)
+    }
+
+    /// Says what the histories alone do not tell, once all that they tell is recorded: only then is
+    /// it known which turns the death of a provider leaves open.
+    async fn judge(
+        &self,
+        session: &Session,
+        recorders: Vec<(ThreadRecorder, Owner)>,
+        (mut found, death): (Found, Death),
+    ) -> Result<Found, DriveError> {
+        let runs_nothing = found.owner == Owner::Idle && death == Death::Proven;
+        if found.owner == Owner::Dead || runs_nothing {
+            let (id, writer) = (session.id().clone(), self.writer().clone());
+            blocking(move || record_exited(&writer, id, clock::now())).await??;
+        }
+        for (mut recorder, owner) in recorders {
+            recorder.observe(owner_seen(owner));
+            found.appended += self.record(recorder).await?.1;
+        }
+        Ok(found)
     }
 
     /// Reads a history and says what is known of its run at the end of that reading.
@@ -120,66 +157,70 @@ impl Recorder {
         &self,
         session: &SessionId,
         thread: &ThreadId,
-        known: Owner,
-    ) -> Result<(Owner, Vec<Seen>), DriveError> {
+        death: Death,
+    ) -> Result<History, DriveError> {
+        let mut looked_at = clock::now();
         let place = (Some(session), thread);
         let mut seen = read_back(&**self.harness(), self.writer(), place, Depth::All).await?;
-        if known == Owner::Dead {
-            return Ok((known, seen));
+        if death == Death::Believed {
+            return Ok(History { seen, owner: Owner::Dead, looked_at });
         }
         // Idle holds for what is read after it was told, if nothing was written meanwhile.
         for _ in 0..LOOKS {
-            let owner = match self.harness().owner(thread).await {
-                Ok(owner) => owner,
+            let owner = match (self.harness().owner(thread).await, death) {
+                // Another process may serve the same conversations now, and run this one.
+                (Ok(owner), _) => owner,
+                (Err(error), Death::Proven) if error.is_transient() => Owner::Dead,
                 // The history came from files: nothing is known of a run.
-                Err(error) if error.is_transient() => return Ok((Owner::Unknown, seen)),
-                Err(error) => return Err(error.into()),
+                (Err(error), _) if error.is_transient() => Owner::Unknown,
+                (Err(error), _) => return Err(error.into()),
             };
+            if matches!(owner, Owner::Dead | Owner::Unknown) {
+                return Ok(History { seen, owner, looked_at });
+            }
+            looked_at = clock::now();
             let end = self.harness().read_page(thread, None).await?.seen;
             let tail: Vec<&Seen> = seen.iter().rev().take(2 * end.len()).collect();
             let is_still = end.iter().all(|message| tail.contains(&message));
             if is_still {
-                return Ok((owner, seen));
+                return Ok(History { seen, owner, looked_at });
             }
             seen.extend(end);
         }
-        Ok((Owner::Unknown, seen))
+        Ok(History { seen, owner: Owner::Unknown, looked_at })
     }
 
+    /// Records what was observed; what the store refuses for good stops nothing else (rule L9).
     async fn record(
         &self,
-        session: &SessionId,
-        thread: &ThreadId,
-        (owner, seen): (Owner, Vec<Seen>),
-    ) -> Result<(Vec<ThreadId>, usize), DriveError> {
-        let mut recorder =
-            ThreadRecorder::new(self.writer().clone(), session.clone(), thread.clone(), None);
-        blocking(move || {
-            seen.into_iter().for_each(|seen| recorder.observe(seen));
-            recorder.observe(owner_seen(owner));
-            let receipts = recorder.fold().receipts();
-            let children =
-                receipts.into_iter().flat_map(|receipt| receipt.children).collect::<Vec<_>>();
-            let recording = recorder.record(clock::now());
-            recording.map(|recording| (children, recording.appended.len()))
-        })
-        .await?
-        .map_err(|error| error.source.into())
+        recorder: ThreadRecorder,
+    ) -> Result<(ThreadRecorder, usize), DriveError> {
+        let recorded = blocking(move || {
+            let mut recorder = recorder;
+            let recording = match recorder.record(clock::now()) {
+                Err(error) if error.is_refusal() => recorder.record(clock::now()),
+                recording => recording,
+            };
+            recording.map(|recording| (recorder, recording.appended.len()))
+        });
+        recorded.await?.map_err(|error| error.source.into())
     }
 
     /// Settles the requests that were open before, by what the history shows now (rule L4).
     async fn settle(
         &self,
         session: &SessionId,
-        owner: Owner,
+        found: Found,
         before: Vec<Intent>,
     ) -> Result<Recovered, DriveError> {
-        let (id, now) = (session.clone(), clock::now());
+        let id = session.clone();
+        let grace = i64::try_from(self.dispatch().as_millis()).unwrap_or(i64::MAX);
+        let grace = grace.saturating_add(STORED_WITHIN_MS);
         Ok(ask::update(self.writer(), move |ledger| {
             let mut recovered = Recovered {
                 session: id.clone(),
-                owner,
-                appended: 0,
+                owner: found.owner,
+                appended: found.appended,
                 admitted: Vec::new(),
                 not_sent: Vec::new(),
                 open: Vec::new(),
@@ -190,14 +231,14 @@ impl Recorder {
                 let request = intent.request.clone();
                 if intent.admitted.is_some() {
                     recovered.admitted.push(request);
-                } else if is_absent(&intent, owner, now.0) {
+                } else if found.proves_absent(&intent, grace) {
                     let why = "it is not in the agent's own history".into();
                     match ledger.mark_delivery(&request, &Dispatch::NotSent { why }) {
-                        Ok(_)
-                        | Err(StoreError::Refused { why: Refusal::RequestSettled { .. } }) => {}
+                        Ok(_) => recovered.not_sent.push(request),
+                        // Another recorder has settled it since.
+                        Err(StoreError::Refused { why: Refusal::RequestSettled { .. } }) => {}
                         Err(error) => return Err(error),
                     }
-                    recovered.not_sent.push(request);
                 } else {
                     recovered.open.push(request);
                 }
@@ -208,15 +249,64 @@ impl Recorder {
     }
 }
 
-/// Tells whether a request that no history shows will never be in it.
-///
-/// Nobody is sending, since the lock is held. Whoever took the request is dead, or has had time to
-/// store it and runs nothing.
-fn is_absent(intent: &Intent, owner: Owner, now: i64) -> bool {
-    match owner {
-        Owner::Dead => true,
-        Owner::Idle => now.saturating_sub(intent.created_at.0) >= STORED_WITHIN_MS,
-        Owner::Busy | Owner::Unknown => false,
+/// Whether the provider that the session was driven through last is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Death {
+    /// A person says so, of whatever serves the session.
+    Believed,
+    /// Its process is gone.
+    Proven,
+    Unproven,
+}
+
+/// A history, and what is known of its run at the end of it.
+struct History {
+    seen: Vec<Seen>,
+    owner: Owner,
+    /// When its end was asked for last, by our clock.
+    looked_at: UnixMillis,
+}
+
+/// What a recovery found out before it settles anything.
+struct Found {
+    owner: Owner,
+    appended: usize,
+    /// The messages of the session's conversation.
+    shown: BTreeSet<MessageId>,
+    /// When the end of that was asked for last, by our clock.
+    looked_at: UnixMillis,
+}
+
+impl Found {
+    fn nothing() -> Self {
+        let (owner, looked_at) = (Owner::Unknown, clock::now());
+        Self { owner, appended: 0, shown: BTreeSet::new(), looked_at }
+    }
+
+    /// Tells whether a request will never be in a history that does not show it.
+    ///
+    /// Nothing of it can still leave. Whoever took it is dead, or has had time to store it and runs
+    /// nothing. One whose native id is not known cannot be looked for.
+    fn proves_absent(&self, intent: &Intent, grace: i64) -> bool {
+        let Some(turn) = &intent.turn else { return false };
+        if self.shown.contains(&MessageId::from(turn)) {
+            return false;
+        }
+        match self.owner {
+            Owner::Dead => true,
+            Owner::Idle => self.looked_at.0.saturating_sub(intent.created_at.0) >= grace,
+            Owner::Busy | Owner::Unknown => false,
+        }
+    }
+}
+
+fn message_id(seen: &Seen) -> Option<MessageId> {
+    match &seen.observation {
+        Observation::Message(message) => Some(message.id.clone()),
+        Observation::Removed(_)
+        | Observation::NoReply(_)
+        | Observation::Owner(_)
+        | Observation::Gap(_) => None,
     }
 }
 

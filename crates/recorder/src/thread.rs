@@ -7,10 +7,13 @@ use std::{
 
 use harness::{Evidence, Seen};
 use receipts::{
-    Author, Body, Completion, ExecId, Fact, FactBody, Failure, Lineage, Message, MessageId,
+    Author, Body, Completion, ExecId, Fact, FactBody, Failure, Gap, Lineage, Message, MessageId,
     Observation, Owner, SessionId, Status, Thread, ThreadId, TurnId, UnixMillis,
 };
-use store::{Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, Writer};
+use store::{
+    Batch, EVIDENCE_BYTES_MAX, LedgerWrite, Recorded, Refusal, Reply, StoreError, TurnReport,
+    Writer,
+};
 
 /// How many settled turns stay in memory, so that a late sighting of them is still folded.
 const SETTLED_TURNS_KEPT: usize = 64;
@@ -55,6 +58,17 @@ pub enum LiveEvent {
     },
 }
 
+impl RecordError {
+    /// Tells whether what was refused is given up, so that the next call records the rest.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        is_refusal(&self.source)
+    }
+}
+
+/// A fact with what it was read from.
+type Entry = (Fact, Option<Evidence>);
+
 /// What one call of [`ThreadRecorder::record`] did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recording {
@@ -76,7 +90,7 @@ pub struct ThreadRecorder {
     /// Whose requests are announced.
     exec: Option<ExecId>,
     /// Facts that the store has not confirmed, each with what it was read from.
-    pending: Vec<(Fact, Option<Evidence>)>,
+    pending: Vec<Entry>,
     /// The words of messages that no fact named yet.
     answers: BTreeMap<MessageId, Evidence>,
     prompts: VecDeque<(MessageId, Evidence)>,
@@ -187,8 +201,9 @@ impl ThreadRecorder {
     ///
     /// # Errors
     ///
-    /// [`RecordError`]: nothing was announced. When the store refuses a fact for good, the facts of
-    /// its turn are given up and those of all other turns are recorded by the next call (rule L9).
+    /// [`RecordError`]: nothing was announced. When the store refuses a fact for good, it is given
+    /// up and all others are recorded by the next call (rule L9); of an output that is too large
+    /// the end is recorded, with a gap in place of the output.
     /// Else the facts are kept for the next call, which may be made at once or after more
     /// observations. When the outcome is unknown the next call finds out: facts that are stored
     /// already are not stored again, and the events that belong to them are told then.
@@ -204,7 +219,7 @@ impl ThreadRecorder {
         if self.pending.is_empty() {
             return Ok(Recording::default());
         }
-        let facts: Arc<[(Fact, Option<Evidence>)]> = std::mem::take(&mut self.pending).into();
+        let facts: Arc<[Entry]> = std::mem::take(&mut self.pending).into();
         match self.append(&facts, now) {
             Ok(recording) => {
                 self.fold.forget_settled(SETTLED_TURNS_KEPT);
@@ -225,11 +240,7 @@ impl ThreadRecorder {
         RecordError { session, thread, facts, source }
     }
 
-    fn append(
-        &self,
-        facts: &Arc<[(Fact, Option<Evidence>)]>,
-        now: UnixMillis,
-    ) -> Result<Recording, StoreError> {
+    fn append(&self, facts: &Arc<[Entry]>, now: UnixMillis) -> Result<Recording, StoreError> {
         let (session, thread) = (self.session.clone(), self.fold.id().clone());
         let exec = self.exec.clone();
         let shared = Arc::clone(facts);
@@ -244,7 +255,11 @@ impl ThreadRecorder {
                 if exec.is_some() && !ours.contains_key(&fact.turn) {
                     let intent = ledger.intent_of_turn(&session, &thread, &fact.turn)?;
                     let is_ours = intent.map(|intent| intent.origin.exec) == exec;
-                    ours.insert(fact.turn.clone(), is_ours);
+                    let report = match is_ours {
+                        true => ledger.turn(&session, &thread, &fact.turn)?,
+                        false => None,
+                    };
+                    ours.insert(fact.turn.clone(), report);
                 }
             }
             Ok((stored, ours))
@@ -253,8 +268,8 @@ impl ThreadRecorder {
         let mut recording = Recording::default();
         for ((fact, _), recorded) in facts.iter().zip(stored) {
             // Another recorder may have been faster; the fold gives each fact out once.
-            if ours.get(&fact.turn) == Some(&true) && !is_contradiction(recorded) {
-                announce(fact, &mut recording.events);
+            if let Some(Some(report)) = ours.get(&fact.turn) {
+                announce(fact, (recorded, report), &mut recording.events);
             }
             if matches!(recorded, Recorded::Appended(_)) {
                 recording.appended.push(fact.clone());
@@ -263,39 +278,67 @@ impl ThreadRecorder {
         Ok(recording)
     }
 
-    /// Finds the turns whose facts the store refuses, and keeps those of the others (rule L9).
+    /// Gives up what the store refuses for good, and keeps all else, in its order (rule L9).
     fn give_up_refused(&mut self, now: UnixMillis) {
-        let mut by_turn: BTreeMap<TurnId, Vec<(Fact, Option<Evidence>)>> = BTreeMap::new();
-        for entry in std::mem::take(&mut self.pending) {
-            by_turn.entry(entry.0.turn.clone()).or_default().push(entry);
+        let facts = std::mem::take(&mut self.pending);
+        let mut by_turn: BTreeMap<TurnId, Vec<Entry>> = BTreeMap::new();
+        for entry in &facts {
+            by_turn.entry(entry.0.turn.clone()).or_default().push(entry.clone());
         }
-        for (turn, facts) in by_turn {
-            let (session, thread) = (self.session.clone(), self.fold.id().clone());
-            let shared: Arc<[_]> = facts.clone().into();
-            let tried = self.writer.update(move |ledger| {
-                for (fact, evidence) in &*shared {
-                    let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
-                }
-                Ok(())
-            });
-            match tried {
-                Err(error) if is_refusal(&error) => {
-                    tracing::warn!(%turn, facts = facts.len(), %error, "a turn is not recorded");
-                }
+        by_turn.retain(|_, facts| self.refuses(facts, now).is_some());
+        for entry in facts {
+            match by_turn.contains_key(&entry.0.turn) {
+                true => self.pending.extend(self.acceptable(entry, now)),
                 // Stored or not, they are told with the next call, which stores nothing twice.
-                Ok(()) | Err(_) => self.pending.extend(facts),
+                false => self.pending.push(entry),
             }
         }
     }
+
+    /// Gives what the store takes of a fact.
+    fn acceptable(&self, entry: Entry, now: UnixMillis) -> Vec<Entry> {
+        let Some(error) = self.refuses(std::slice::from_ref(&entry), now) else {
+            return vec![entry];
+        };
+        let (turn, kind) = (entry.0.turn.clone(), entry.0.body.kind());
+        tracing::warn!(%turn, kind, %error, "a fact is not recorded as it is");
+        let rest = without_output(entry, &error);
+        if self.refuses(&rest, now).is_some() { Vec::new() } else { rest }
+    }
+
+    /// Tries to append facts; gives the error when they are refused for good.
+    fn refuses(&self, facts: &[Entry], now: UnixMillis) -> Option<StoreError> {
+        let (session, thread) = (self.session.clone(), self.fold.id().clone());
+        let shared: Arc<[Entry]> = facts.into();
+        let tried = self.writer.update(move |ledger| {
+            for (fact, evidence) in &*shared {
+                let _recorded = append_one(ledger, (&session, &thread), (fact, evidence), now)?;
+            }
+            Ok(())
+        });
+        tried.err().filter(is_refusal)
+    }
+}
+
+/// Says that an attempt ended with an output that is too large to keep; nothing of other facts.
+fn without_output((fact, evidence): Entry, error: &StoreError) -> Vec<Entry> {
+    let FactBody::Completed(completion) = fact.body else { return Vec::new() };
+    let gap = Gap::Unreadable {
+        message: completion.message.clone(),
+        path: "$.output".to_owned(),
+        problem: error.to_string(),
+    };
+    let completion = Completion { output: None, ..completion };
+    let turn = fact.turn;
+    vec![
+        (Fact { turn: turn.clone(), body: FactBody::Gap(gap) }, None),
+        (Fact { turn, body: FactBody::Completed(completion) }, evidence),
+    ]
 }
 
 fn is_request(message: &Message) -> bool {
     let is_own = message.lineage == Lineage::Own;
     is_own && matches!(&message.body, Body::Prompt(prompt) if prompt.author == Author::Client)
-}
-
-fn is_contradiction(recorded: Recorded) -> bool {
-    matches!(recorded, Recorded::Contradicted { .. })
 }
 
 /// Tells whether the same again will be refused again.
@@ -353,11 +396,18 @@ fn evidence_of(
     }
 }
 
-fn announce(fact: &Fact, events: &mut Vec<LiveEvent>) {
+/// Tells what happened. Of an end that contradicts the stored one, the stored one is told: it holds
+/// (rule F5), and whoever waits for the end waits for that.
+fn announce(fact: &Fact, (recorded, report): (Recorded, &TurnReport), events: &mut Vec<LiveEvent>) {
     let turn = fact.turn.clone();
+    let stored = match recorded {
+        Recorded::Contradicted { .. } => report.completion.as_ref(),
+        Recorded::Appended(_) | Recorded::Known(_) | Recorded::Raised { .. } => None,
+    };
     match &fact.body {
         FactBody::Started { .. } => events.push(LiveEvent::TurnStarted { turn }),
-        FactBody::Completed(Completion { status, failure, .. }) => {
+        FactBody::Completed(completion) => {
+            let Completion { status, failure, .. } = stored.unwrap_or(completion);
             if *status != Status::Completed {
                 events.push(LiveEvent::Error { turn: turn.clone(), failure: failure.clone() });
             }

@@ -3,11 +3,11 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use harness::Harness;
-use receipts::{ExecId, InputKey, SessionId, UnixMillis};
+use receipts::{ExecId, SessionId, UnixMillis};
 use recorder::{Drive, DriveError, Locks, Recorder};
 use store::{
-    Driver, ExecOutcome, HarnessName, Input, Labels, NewExec, NewSession, Provider, Session,
-    StoreError, Writer,
+    Driver, ExecOutcome, HarnessName, Labels, NewExec, NewSession, Provider, Session, StoreError,
+    Writer,
 };
 use store_sqlite::SqliteStore;
 use verbatim::Redactor;
@@ -116,28 +116,6 @@ pub(crate) fn session(run: &Run, wanted: Wanted, now: UnixMillis) -> Result<Sess
             title: None,
             labels: wanted.labels.clone(),
         })
-    })?)
-}
-
-/// Makes an input the session's current one; one that is current already stays.
-///
-/// # Errors
-///
-/// [`Failure::Store`].
-pub(crate) fn capture(
-    run: &Run,
-    session: &SessionId,
-    input: Input,
-    now: UnixMillis,
-) -> Result<InputKey, Failure> {
-    let session = session.clone();
-    Ok(run.writer.update(move |ledger| {
-        let stored = ledger.session(&session)?;
-        let stored = stored.ok_or_else(|| StoreError::not_found("session", &session))?;
-        if stored.input.as_ref().is_none_or(|current| current.key != input.key) {
-            ledger.replace_input(&session, stored.capture(), &input, now)?;
-        }
-        Ok(input.key.clone())
     })?)
 }
 

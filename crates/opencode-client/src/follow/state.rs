@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use harness::{Ask, AskBody, AskId, Choice, Evidence, PartKind, Question, Report, Seen};
+use harness::{Ask, AskBody, AskId, Choice, Evidence, PartKind, Question, Report, Seen, Ticket};
 use opencode_wire::{Asked, Delta, Event, PartChange, RunStatus, SessionRow, ToolStatus, What};
 use receipts::{MessageId, Observation, Owner, ThreadId};
 use tokio::time::Instant;
@@ -61,6 +61,8 @@ pub(super) struct State {
     told: HashMap<Key, u64>,
     resting: BTreeMap<ThreadId, Resting>,
     owners: BTreeMap<ThreadId, Owner>,
+    /// The last wish for each thread that was looked at on wish.
+    tickets: BTreeMap<ThreadId, Ticket>,
     sequences: HashMap<ThreadId, u64>,
     parts: HashMap<Box<str>, PartKind>,
     /// Tools that were told to run.
@@ -78,6 +80,7 @@ impl State {
             told: HashMap::new(),
             resting: BTreeMap::new(),
             owners: BTreeMap::new(),
+            tickets: BTreeMap::new(),
             sequences: HashMap::new(),
             parts: HashMap::new(),
             tools: BTreeSet::new(),
@@ -221,10 +224,18 @@ impl State {
         }
     }
 
-    /// Remembers what was told of the run of a session.
-    pub(super) fn owner_told(&mut self, thread: &ThreadId, owner: Owner) {
-        self.resting.remove(thread);
+    /// Gives what is told of the run of a session, and remembers it.
+    pub(super) fn owner_told(&mut self, thread: ThreadId, owner: Owner) -> Report {
+        self.resting.remove(&thread);
         self.owners.insert(thread.clone(), owner);
+        let ticket = self.tickets.get(&thread).copied().unwrap_or_default();
+        Report::Owner { thread, owner, ticket }
+    }
+
+    /// Looks at the run of a session anew, because somebody wishes it.
+    pub(super) fn wish(&mut self, (thread, ticket): (ThreadId, Ticket), now: Instant) {
+        self.tickets.insert(thread.clone(), ticket);
+        self.rest(thread, now);
     }
 
     fn is_in_scope(&self, thread: &ThreadId) -> bool {
@@ -316,12 +327,8 @@ impl State {
         match status {
             RunStatus::Busy | RunStatus::Retry { .. } => {
                 let was = self.owners.get(&thread).copied();
-                self.owner_told(&thread, Owner::Busy);
-                let is_news = was != Some(Owner::Busy);
-                is_news
-                    .then_some(Report::Owner { thread, owner: Owner::Busy })
-                    .into_iter()
-                    .collect()
+                let report = self.owner_told(thread, Owner::Busy);
+                if was == Some(Owner::Busy) { Vec::new() } else { vec![report] }
             }
             RunStatus::Idle => {
                 self.rest(thread, now);
@@ -341,6 +348,7 @@ impl State {
         self.told.retain(|(other, _), _| other != thread);
         self.resting.remove(thread);
         self.owners.remove(thread);
+        self.tickets.remove(thread);
         self.sequences.remove(thread);
     }
 }

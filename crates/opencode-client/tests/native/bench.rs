@@ -156,7 +156,7 @@ pub(crate) fn fold(report: Report, fold: &mut Thread) -> Option<Ask> {
             seen.into_iter().for_each(|seen| fold.observe(seen.observation));
             None
         }
-        Report::Owner { thread, owner } if thread == *fold.id() => {
+        Report::Owner { thread, owner, .. } if thread == *fold.id() => {
             fold.observe(Observation::Owner(owner));
             None
         }

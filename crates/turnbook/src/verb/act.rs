@@ -137,6 +137,7 @@ async fn do_it(
                 agent: None,
                 model: None,
                 labels: Labels::none(),
+                input: None,
             };
             let intent = wheel.drive().prompt(request).await?;
             let (words, code) = match intent.delivery {

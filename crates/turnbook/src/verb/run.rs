@@ -153,8 +153,8 @@ async fn drive(
     let follow =
         Follow { scope: Scope::Thread(thread.clone()), adopt: Adopt::Known, depth: Depth::Open };
     let following = recorder.follow(follow).await?;
-    let request = request(args, context, (prompt, labels));
-    driving::capture(run, &id, input(args, &request, workdir), context.now)?;
+    let mut request = request(args, context, (prompt, labels));
+    request.input = Some(input(args, &request, workdir));
     let turn = Turn {
         run,
         wheel,
@@ -235,6 +235,7 @@ fn request(args: &Args, context: &Context, (prompt, labels): (String, Labels)) -
         agent: args.agent.as_deref().map(Into::into),
         model: model.and_then(|model| harness::ModelName::parse(&model.to_string())),
         labels,
+        input: None,
     }
 }
 

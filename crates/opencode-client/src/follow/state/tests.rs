@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use harness::{PartKind, Report};
+use harness::{PartKind, Report, Ticket};
 use opencode_wire::Event;
 use receipts::{MessageId, Owner, ThreadId};
 use tokio::time::Instant;
@@ -62,7 +62,7 @@ fn look() -> Option<Job> {
 }
 
 fn owner(owner: Owner) -> Vec<Report> {
-    vec![Report::Owner { thread: thread(), owner }]
+    vec![Report::Owner { thread: thread(), owner, ticket: Ticket::default() }]
 }
 
 #[test]
