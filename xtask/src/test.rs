@@ -12,7 +12,7 @@ const WITH_DOCTESTS: [&str; 2] = ["harness", "store"];
 /// How often the long tests try what they try, by the variable that each of them reads.
 ///
 /// Without the variables they take a seeded 5 to 10 % of it.
-const FULL_COUNTS: [(&str, u32); 4] = [
+const FULL_COUNTS: [(&str, u32); 6] = [
     // Kills of the recorder at random moments.
     ("TURNBOOK_CRASHES", 100),
     // Kills of the agent's server in the middle of a turn.
@@ -21,6 +21,9 @@ const FULL_COUNTS: [(&str, u32); 4] = [
     ("TURNBOOK_TAKEOVERS", 200),
     // Turns of mixed scenarios whose usage is held against the model's own count.
     ("TURNBOOK_ORACLE_TURNS", 200),
+    // Turns over which the memory of the program must not grow: of a replaying server, and real.
+    ("TURNBOOK_MEMORY_TURNS", 10_000),
+    ("TURNBOOK_REAL_MEMORY_TURNS", 300),
 ];
 
 /// How many crash, takeover, oracle and property runs the long tests make.
@@ -134,7 +137,9 @@ mod tests {
         let expected = [
             "TURNBOOK_CASES=9",
             "TURNBOOK_CRASHES=100",
+            "TURNBOOK_MEMORY_TURNS=10000",
             "TURNBOOK_ORACLE_TURNS=200",
+            "TURNBOOK_REAL_MEMORY_TURNS=300",
             "TURNBOOK_SERVER_CRASHES=30",
             "TURNBOOK_TAKEOVERS=200",
         ];
