@@ -69,9 +69,13 @@ fn sighting(event: Event) -> Option<Sighting> {
     })
 }
 
-/// Computes a call's row from its sightings; keeps the peak that is stored.
-pub(super) fn derive(rows: &dyn Rows, key: &CallKey) -> Result<Option<Call>> {
-    let counters = rows.call_row(key)?.map_or(Counters::UNKNOWN, |call| call.counters);
+/// Computes a call's row from its sightings; keeps the peak of the one that is stored.
+pub(super) fn derive(
+    rows: &dyn Rows,
+    key: &CallKey,
+    stored: Option<&Call>,
+) -> Result<Option<Call>> {
+    let counters = stored.map_or(Counters::UNKNOWN, |call| call.counters);
     derive_from(rows, key, &sightings(rows, key)?, counters)
 }
 
@@ -231,8 +235,9 @@ fn family(
 
 /// Derives a call's owner anew, and stores it where it changed.
 pub(super) fn derive_owner(rows: &mut dyn RowsMut, key: &CallKey) -> Result<()> {
-    match derive(rows, key)? {
-        Some(call) if rows.call_row(key)?.as_ref() != Some(&call) => rows.put_call(&call),
+    let stored = rows.call_row(key)?;
+    match derive(rows, key, stored.as_ref())? {
+        Some(call) if stored.as_ref() != Some(&call) => rows.put_call(&call),
         Some(_) | None => Ok(()),
     }
 }

@@ -159,32 +159,16 @@ pub(super) fn turn(rows: &dyn Rows, place: Place<'_>) -> Result<Option<TurnRepor
 /// Reads the log of the session once, however many turns it has.
 pub(super) fn turns(rows: &dyn Rows, session: &SessionId) -> Result<Vec<TurnReport>> {
     check_session(rows, session)?;
-    let mut found: BTreeMap<(ThreadId, TurnId), Found> = BTreeMap::new();
+    let mut log = Log::default();
     let mut after = Seq::START;
     loop {
         let page = rows.event_rows(session, after, PAGE)?;
         let Some(last) = page.last() else { break };
         after = last.seq;
-        for event in page {
-            if let (Some(thread), Some(turn)) = (&event.thread, &event.turn) {
-                let place = (thread.clone(), turn.clone());
-                found.entry(place).or_default().events.push(event);
-            }
-        }
+        page.into_iter().for_each(|event| log.add(event));
     }
-    for intent in rows.intent_rows(session)? {
-        if let Some(turn) = &intent.turn
-            && let Some(found) = found.get_mut(&(intent.thread.clone(), turn.clone()))
-        {
-            found.intent = Some(intent);
-        }
-    }
-    rows.visit_call_rows(Scope::Session(session), &mut |call| {
-        let place = (call.owner.thread.clone(), call.owner.turn.clone());
-        if let Some(found) = found.get_mut(&place) {
-            found.usage.get_or_insert_default().add(&call.counters);
-        }
-    })?;
+    log.add_intents(rows, session)?;
+    log.add_calls(rows, session)?;
     let mut turns = Vec::new();
     let mut after = Seq::START;
     loop {
@@ -192,8 +176,8 @@ pub(super) fn turns(rows: &dyn Rows, session: &SessionId) -> Result<Vec<TurnRepo
         let Some(last) = page.last() else { return Ok(turns) };
         after = last.first;
         for row in page {
-            let found = found.remove(&(row.thread.clone(), row.turn.clone()));
-            turns.push(report(row, found.unwrap_or_default()));
+            let found = log.take(&row);
+            turns.push(report(row, found));
         }
     }
 }
@@ -220,11 +204,60 @@ pub(super) fn unsettled(rows: &dyn Rows, session: &SessionId) -> Result<Vec<Open
 
 /// What is stored of a turn.
 #[derive(Debug, Default)]
-struct Found {
-    events: Vec<Event>,
-    intent: Option<Intent>,
+pub(super) struct Found {
+    /// Its events, in order.
+    pub(super) events: Vec<Event>,
+    /// Our request behind it.
+    pub(super) intent: Option<Intent>,
     /// What the calls that it owns used.
     usage: Option<Usage>,
+}
+
+/// What is stored of all turns of a session, read together.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    turns: BTreeMap<(ThreadId, TurnId), Found>,
+}
+
+impl Log {
+    /// Takes the next event of the session.
+    pub(super) fn add(&mut self, event: Event) {
+        if let (Some(thread), Some(turn)) = (&event.thread, &event.turn) {
+            let place = (thread.clone(), turn.clone());
+            self.turns.entry(place).or_default().events.push(event);
+        }
+    }
+
+    /// Adds our requests to the turns that have events.
+    pub(super) fn add_intents(&mut self, rows: &dyn Rows, session: &SessionId) -> Result<()> {
+        for intent in rows.intent_rows(session)? {
+            if let Some(turn) = &intent.turn
+                && let Some(found) = self.turns.get_mut(&(intent.thread.clone(), turn.clone()))
+            {
+                found.intent = Some(intent);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_calls(&mut self, rows: &dyn Rows, session: &SessionId) -> Result<()> {
+        rows.visit_call_rows(Scope::Session(session), &mut |call| {
+            let place = (call.owner.thread.clone(), call.owner.turn.clone());
+            if let Some(found) = self.turns.get_mut(&place) {
+                found.usage.get_or_insert_default().add(&call.counters);
+            }
+        })
+    }
+
+    /// Gives what there is of a turn.
+    pub(super) fn take(&mut self, row: &TurnRow) -> Found {
+        self.turns.remove(&(row.thread.clone(), row.turn.clone())).unwrap_or_default()
+    }
+
+    /// Shows the turns that were not taken.
+    pub(super) fn rest(&self) -> impl Iterator<Item = (&TurnId, &[Event])> {
+        self.turns.iter().map(|((_, turn), found)| (turn, found.events.as_slice()))
+    }
 }
 
 fn report(row: TurnRow, Found { events, intent, usage }: Found) -> TurnReport {
