@@ -3,10 +3,13 @@
 //! | format | since | what changed |
 //! | --- | --- | --- |
 //! | 0 | first | may still change; every change migrates |
+//! | 1 | subagents | indexes on who started a conversation, and on requests that were never seen; calls of a subagent have the owner of the turn that started it |
 //!
 //! The format is `user_version` in the file's header. A migration runs in one transaction with the
 //! change of that number, so that a crash leaves the old format or the new one. A file of every
 //! format that was ever written is kept in `tests/formats`.
+
+use std::cell::RefCell;
 
 use rusqlite::{Connection, TransactionBehavior};
 use store::StoreError;
@@ -14,18 +17,30 @@ use store::StoreError;
 use crate::{
     error::{classify, corrupt},
     schema::{self, APPLICATION_ID, NAME, SCHEMA},
-    transaction::NewRow,
+    transaction::{NewRow, Transaction},
 };
 
-/// Makes a file of one format into one of the next.
-type Migration = fn(&Connection) -> rusqlite::Result<()>;
+/// Makes a file of one format, which errors name, into one of the next.
+type Migration = fn(&str, &Connection) -> Result<(), StoreError>;
 
 /// The migration at place `n` leads from format `n` to `n + 1`.
-const MIGRATIONS: &[Migration] = &[];
+const MIGRATIONS: &[Migration] = &[subagents];
 
 /// The format that this build writes.
 #[expect(clippy::cast_possible_wrap, reason = "a list in this file is short")]
 pub(crate) const FORMAT: i64 = MIGRATIONS.len() as i64;
+
+fn subagents(file: &str, connection: &Connection) -> Result<(), StoreError> {
+    const INDEXES: &str = "
+DROP INDEX intent_open;
+CREATE INDEX intent_unseen ON intent (session, seq) WHERE admitted IS NULL;
+CREATE INDEX event_start ON event (key) WHERE form = 3 AND substr(body, 1, 1) = x'03';
+CREATE INDEX event_child ON event (thread) WHERE form = 3 AND substr(body, 1, 1) = x'03';
+";
+    connection.execute_batch(INDEXES).map_err(|error| classify(file, error))?;
+    let names = RefCell::default();
+    store::derive_owners(&mut Transaction::new(connection, &names, file))
+}
 
 /// Reads the format of a file, as this transaction sees it.
 pub(crate) fn format(connection: &Connection) -> rusqlite::Result<i64> {
@@ -81,29 +96,32 @@ fn apply(
     if format(connection).map_err(fail)? >= newest {
         return Ok(());
     }
-    let work = |connection: &mut Connection| {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have done it while the lock was waited for.
-        let found = usize::try_from(format(&transaction)?).unwrap_or(usize::MAX);
-        for migration in migrations.iter().skip(found) {
-            migration(&transaction)?;
-        }
-        transaction.pragma_update(None, "user_version", newest)?;
-        transaction.commit()
-    };
-    work(connection).map_err(fail)
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+    let transaction = transaction.map_err(fail)?;
+    // Another process may have done it while the lock was waited for.
+    let found = usize::try_from(format(&transaction).map_err(fail)?).unwrap_or(usize::MAX);
+    for migration in migrations.iter().skip(found) {
+        migration(file, &transaction)?;
+    }
+    transaction.pragma_update(None, "user_version", newest).map_err(fail)?;
+    transaction.commit().map_err(fail)
 }
 
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
+    use store::StoreError;
 
-    use super::{Migration, apply, format};
+    use super::{Migration, apply, classify, format};
 
     const STEPS: [Migration; 2] = [
-        |connection| connection.execute_batch("CREATE TABLE a (x) STRICT_OFF"),
-        |connection| connection.execute_batch("CREATE TABLE b AS SELECT 1"),
+        |file, connection| batch(file, connection, "CREATE TABLE a (x) STRICT_OFF"),
+        |file, connection| batch(file, connection, "CREATE TABLE b AS SELECT 1"),
     ];
+
+    fn batch(file: &str, connection: &Connection, sql: &str) -> Result<(), StoreError> {
+        connection.execute_batch(sql).map_err(|error| classify(file, error))
+    }
 
     fn tables(connection: &Connection) -> i64 {
         let sql = "SELECT count(*) FROM sqlite_schema";

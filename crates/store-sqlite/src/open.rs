@@ -25,7 +25,7 @@ const HEADER_BYTES: usize = 100;
 /// To which size a WAL is cut after a checkpoint, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
 /// How many prepared statements a connection keeps; there are fewer.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 
 /// Creates what is missing of a path, for its owner alone.
 pub(crate) fn create_missing(path: &Path) -> Result<(), StoreError> {
@@ -167,6 +167,8 @@ fn connect(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_handler(Some(busy::wait))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A plan never depends on what is bound: else some statements are prepared anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -39,6 +39,9 @@ impl Transaction<'_> {
 }
 
 impl Rows for Transaction<'_> {
+    fn has_session(&self, id: &SessionId) -> Result<bool> {
+        Ok(session::row_id(self, id)?.is_some())
+    }
     fn session_row(&self, id: &SessionId) -> Result<Option<Session>> {
         session::find(self, id)
     }
@@ -72,8 +75,11 @@ impl Rows for Transaction<'_> {
     ) -> Result<Option<Intent>> {
         intent::of_turn(self, (session, thread, turn))
     }
-    fn open_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
-        intent::open(self, session)
+    fn intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
+        intent::with_turn(self, session)
+    }
+    fn unseen_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
+        intent::unseen(self, session)
     }
     fn intent_rows_of_input(&self, input: &InputKey) -> Result<Vec<Intent>> {
         intent::of_input(self, input)
@@ -83,6 +89,9 @@ impl Rows for Transaction<'_> {
     }
     fn event_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>> {
         event::list(self, session, after, limit)
+    }
+    fn last_event_row(&self, session: &SessionId) -> Result<Option<Event>> {
+        event::last(self, session)
     }
     fn turn_event_rows(
         &self,
@@ -102,6 +111,9 @@ impl Rows for Transaction<'_> {
     }
     fn turn_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<TurnRow>> {
         turn::list(self, session, after, limit)
+    }
+    fn turn_count(&self, session: &SessionId) -> Result<u64> {
+        turn::count(self, session)
     }
     fn open_turn_rows(&self, session: &SessionId) -> Result<Vec<TurnRow>> {
         turn::open(self, session)
@@ -123,6 +135,12 @@ impl Rows for Transaction<'_> {
     }
     fn fork_parent(&self, child: &ThreadId) -> Result<Option<ThreadId>> {
         turn::fork_parent(self, child)
+    }
+    fn start_rows_of(&self, child: &ThreadId) -> Result<Vec<Event>> {
+        event::starts_of(self, child)
+    }
+    fn children_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>> {
+        event::children_of(self, parent)
     }
     fn forks_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>> {
         turn::forks_of(self, parent)

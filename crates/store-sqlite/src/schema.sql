@@ -1,4 +1,4 @@
--- Format 0. Every statement reads whole rows, because `checksum` covers all columns before it.
+-- Format 1. Every statement reads whole rows, because `checksum` covers all columns before it.
 -- Times are milliseconds since the Unix epoch; unsigned numbers are kept bit for bit.
 
 -- The text of every id and word, once. Row 0 is the empty text: "none" in the columns below.
@@ -82,12 +82,13 @@ CREATE TABLE intent (
     checksum INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX intent_turn ON intent (session, thread, turn) WHERE turn <> 0;
-CREATE INDEX intent_open ON intent (session, seq) WHERE admitted IS NULL AND delivery <> 2;
+CREATE INDEX intent_unseen ON intent (session, seq) WHERE admitted IS NULL;
 CREATE INDEX intent_input ON intent (input, seq) WHERE input <> 0;
 
 -- Rows are never deleted, so that `seq` is never used again.
 -- `key` is the event's key where it is short, else 16 bytes of its digest.
--- `call` is the model call of a `usage` event, else 0. `form` says how `body` is written.
+-- `call` is the model call of a `usage` event, else 0. `form` says how `body` is written: of form 3
+-- are facts, and those that begin with the byte 3 say that the turn started another conversation.
 CREATE TABLE event (
     seq INTEGER PRIMARY KEY,
     session INTEGER NOT NULL REFERENCES name (id),
@@ -106,6 +107,8 @@ CREATE UNIQUE INDEX event_identity ON event (session, thread, turn, kind, key);
 CREATE INDEX event_session ON event (session);
 CREATE INDEX event_call ON event (call) WHERE call <> 0;
 CREATE INDEX event_seen ON event (thread, call) WHERE call <> 0;
+CREATE INDEX event_start ON event (key) WHERE form = 3 AND substr(body, 1, 1) = x'03';
+CREATE INDEX event_child ON event (thread) WHERE form = 3 AND substr(body, 1, 1) = x'03';
 
 -- `state`: 0 open, 1 ended. `first` is the event that showed the turn first.
 CREATE TABLE turn (

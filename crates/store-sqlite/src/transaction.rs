@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::HashSet,
     sync::Arc,
 };
 
@@ -9,7 +10,7 @@ use rusqlite::{
     CachedStatement, Connection, Params,
     types::{ToSqlOutput, Value, ValueRef},
 };
-use store::{Result, StoreError};
+use store::{Result, Seq, StoreError};
 
 use crate::{
     cells::Cells,
@@ -31,6 +32,10 @@ pub(crate) struct Transaction<'c> {
     written: Cell<u64>,
     /// The last id that was given to a name, once it is known.
     last_name: Cell<Option<i64>>,
+    /// Names that no row had when they were looked for, and that were not written since.
+    absent: RefCell<HashSet<Box<str>>>,
+    /// The place of the last event, once it is known.
+    head: Cell<Option<Seq>>,
     /// The first error of the engine, after which nothing more is done: the engine may have rolled
     /// back, and what came then would be on its own.
     failed: RefCell<Option<StoreError>>,
@@ -48,6 +53,8 @@ impl<'c> Transaction<'c> {
             file,
             written: Cell::new(0),
             last_name: Cell::new(None),
+            absent: RefCell::default(),
+            head: Cell::new(None),
             failed: RefCell::new(None),
         }
     }
@@ -64,6 +71,15 @@ impl<'c> Transaction<'c> {
     /// Tells whether names are remembered that stand or fall with this transaction.
     pub(crate) fn has_new_names(&self) -> bool {
         self.last_name.get().is_some()
+    }
+
+    pub(crate) fn head(&self) -> Option<Seq> {
+        self.head.get()
+    }
+
+    /// Remembers the place of the last event.
+    pub(crate) fn set_head(&self, head: Seq) {
+        self.head.set(Some(head));
     }
 
     /// Fails when the engine failed before.
@@ -203,10 +219,14 @@ impl<'c> Transaction<'c> {
         if let Some(id) = self.names.borrow().id(text) {
             return Ok(Some(id));
         }
+        if self.absent.borrow().contains(text) {
+            return Ok(None);
+        }
         let sql = "SELECT * FROM name WHERE text = ?1";
         let id = self.one(&NAME, sql, [text], |cells| cells.int())?;
-        if let Some(id) = id {
-            self.names.borrow_mut().remember(id, Arc::from(text));
+        match id {
+            Some(id) => self.names.borrow_mut().remember(id, Arc::from(text)),
+            None => drop(self.absent.borrow_mut().insert(text.into())),
         }
         Ok(id)
     }
@@ -223,6 +243,7 @@ impl<'c> Transaction<'c> {
         let id = last + 1;
         self.write(&NAME, NAME.insert, NewRow::new().int(id).text(text))?;
         self.last_name.set(Some(id));
+        self.absent.borrow_mut().remove(text);
         self.names.borrow_mut().remember(id, Arc::from(text));
         Ok(id)
     }

@@ -35,8 +35,11 @@ pub struct CallOwner {
     /// The harness's turn.
     pub turn: TurnId,
     /// The input of the turn's origin; `None` for a turn without one.
+    ///
+    /// A turn that nobody here intended, in a conversation that another turn started, has the origin
+    /// of that one, or of the nearest turn above it that was intended.
     pub input: Option<InputKey>,
-    /// The run of the turn's origin.
+    /// The run of that origin.
     pub exec: Option<ExecId>,
 }
 
@@ -70,9 +73,9 @@ pub enum Scope<'a> {
     All,
     /// Those owned in one session.
     Session(&'a SessionId),
-    /// Those owned by the turns of one input.
+    /// Those owned by the turns of one input, and by the conversations that these started.
     Input(&'a InputKey),
-    /// Those owned by the turns of one run.
+    /// Those owned by the turns of one run, and by the conversations that these started.
     Exec(&'a ExecId),
     /// Those owned by one turn: the harness's conversation and turn.
     Turn(&'a SessionId, &'a ThreadId, &'a TurnId),

@@ -169,6 +169,9 @@ cases! { ($)
         the_turn_that_we_intended_owns_its_calls
         a_fork_inherits_and_earns_nothing_again
         a_fork_has_one_parent
+        a_subagent_is_owned_by_the_turn_that_started_it
+        further_work_of_a_subagent_is_owned_by_its_own_request
+        a_subagent_becomes_ours_with_its_turn
         a_sighting_without_a_time_owns_last
         usage_is_grouped
         calls_are_shown_by_scope

@@ -15,7 +15,7 @@ use crate::{
     exec::{Exec, ExecOutcome, NewExec},
     input::{Capture, Captured, Input},
     intent::{Dispatch, Intent, NewIntent},
-    report::{InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation},
+    report::{Activity, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation},
     selection::{NewSelection, Position, TurnSelection},
     session::{NewSession, Session},
     text::{Endpoint, HarnessName},
@@ -72,6 +72,11 @@ pub trait Ledger {
     ) -> Result<Option<Intent>>;
     /// Lists a session's requests that are neither admitted nor proven absent, oldest first.
     fn open_intents(&self, session: &SessionId) -> Result<Vec<Intent>>;
+    /// Lists a session's requests that the harness's history does not show, oldest first: those
+    /// that are open, and those that are proven absent.
+    fn unseen_intents(&self, session: &SessionId) -> Result<Vec<Intent>>;
+    /// Tells how much happened in a session; reads neither its log nor its turns.
+    fn activity(&self, session: &SessionId) -> Result<Activity>;
     /// Lists the turns of a session that the harness admitted and that have not ended.
     fn unsettled(&self, session: &SessionId) -> Result<Vec<OpenTurn>>;
     /// Reports a turn; `None` when the harness's history never showed it.
@@ -87,7 +92,8 @@ pub trait Ledger {
     fn input_history(&self, session: &SessionId) -> Result<Vec<Captured>>;
     /// Reports what came of an input; [`StoreError::NotFound`] when it was never captured.
     fn input_usage(&self, key: &InputKey) -> Result<InputReport>;
-    /// Sums the calls owned by a run's turns; `None` when there are none.
+    /// Sums the calls owned by a run's turns, those of the conversations that these started included;
+    /// `None` when there are none.
     fn exec_usage(&self, id: &ExecId) -> Result<Option<Usage>>;
     /// Sums the calls owned in a session; `None` when there are none.
     fn session_usage(&self, id: &SessionId) -> Result<Option<Usage>>;

@@ -59,9 +59,11 @@ pub use input::{Capture, Captured, Input};
 pub use intent::{Delivery, Dispatch, Intent, NewIntent, Origin, Purpose, Reply};
 pub use ledger::{Access, Batch, Ledger, LedgerWrite, ReadWork, Result, Store, WriteWork};
 pub use memory::MemoryStore;
-pub use report::{Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation};
+pub use report::{
+    Activity, Coverage, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation,
+};
 pub use rows::{EventId, NewEvent, Rows, RowsMut, TurnRow, TurnState};
-pub use rules::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX};
+pub use rules::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, derive_owners};
 pub use selection::{NewSelection, Position, SelectedTurn, SelectionState, TurnSelection};
 pub use session::{CurrentInput, NewSession, Session};
 pub use text::{Endpoint, FlowName, HarnessName, Labels, Work};

@@ -100,6 +100,8 @@ struct Tables {
     turns_of_session: Table<(SessionId, Seq), TurnId3>,
     calls: Table<CallKey, Call>,
     calls_of_turn: Table<TurnId3, BTreeSet<CallKey>>,
+    starts_of_child: Table<ThreadId, BTreeSet<Seq>>,
+    children_of_thread: Table<ThreadId, BTreeSet<ThreadId>>,
     forks: Table<ThreadId, ThreadId>,
     selections: Table<InputKey, TurnSelection>,
     evidence: Table<EvidenceDigest, Kept>,
@@ -140,6 +142,9 @@ fn is_in(call: &Call, scope: Scope<'_>) -> bool {
 }
 
 impl Rows for Tables {
+    fn has_session(&self, id: &SessionId) -> Result<bool> {
+        Ok(self.sessions.contains_key(id))
+    }
     fn session_row(&self, id: &SessionId) -> Result<Option<Session>> {
         Ok(self.sessions.get(id).map(|(_, session)| session.clone()))
     }
@@ -182,8 +187,11 @@ impl Rows for Tables {
         let request = self.intent_of_turn.get(&place(session, thread, turn));
         Ok(request.and_then(|request| self.intents.get(request)).cloned())
     }
-    fn open_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
-        Ok(self.intents_where(|intent| intent.session == *session && intent.is_open()))
+    fn intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
+        Ok(self.intents_where(|intent| intent.session == *session && intent.turn.is_some()))
+    }
+    fn unseen_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>> {
+        Ok(self.intents_where(|intent| intent.session == *session && intent.admitted.is_none()))
     }
     fn intent_rows_of_input(&self, input: &InputKey) -> Result<Vec<Intent>> {
         Ok(self.intents_where(|intent| intent.origin.input.as_ref() == Some(input)))
@@ -203,6 +211,15 @@ impl Rows for Tables {
         let rows = self.events_of_session.range((session.clone(), Seq(after.0 + 1))..);
         let rows = rows.take_while(|(of, _)| of == session).take(limit);
         Ok(self.events_at(rows.map(|(_, seq)| seq)))
+    }
+    fn last_event_row(&self, session: &SessionId) -> Result<Option<Event>> {
+        let mut rows = self
+            .events_of_session
+            .range((session.clone(), Seq::START)..=(session.clone(), Seq(u64::MAX)));
+        Ok(rows
+            .next_back()
+            .and_then(|(_, seq)| self.events.get(seq))
+            .map(|event| Event::clone(event)))
     }
     fn turn_event_rows(
         &self,
@@ -226,6 +243,9 @@ impl Rows for Tables {
         let turns = self.turns_of_session.range((session.clone(), Seq(after.0 + 1))..);
         let turns = turns.take_while(|((of, _), _)| of == session).take(limit);
         Ok(turns.filter_map(|(_, turn)| self.turns.get(turn)).cloned().collect())
+    }
+    fn turn_count(&self, session: &SessionId) -> Result<u64> {
+        Ok(self.turn_rows(session, Seq::START, usize::MAX)?.len() as u64)
     }
     fn open_turn_rows(&self, session: &SessionId) -> Result<Vec<TurnRow>> {
         let rows = self.turn_rows(session, Seq::START, usize::MAX)?;
@@ -256,6 +276,12 @@ impl Rows for Tables {
     }
     fn fork_parent(&self, child: &ThreadId) -> Result<Option<ThreadId>> {
         Ok(self.forks.get(child).cloned())
+    }
+    fn start_rows_of(&self, child: &ThreadId) -> Result<Vec<Event>> {
+        Ok(self.events_at(self.starts_of_child.get(child).into_iter().flatten()))
+    }
+    fn children_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>> {
+        Ok(self.children_of_thread.get(parent).into_iter().flatten().cloned().collect())
     }
     fn forks_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>> {
         let forks = self.forks.iter().filter(|(_, of)| *of == parent);
@@ -338,6 +364,12 @@ impl RowsMut for Tables {
                 Arc::make_mut(&mut self.usage_of_call).insert((key.clone(), seq));
                 let calls = Arc::make_mut(&mut self.calls_of_thread);
                 calls.entry(thread.clone()).or_default().insert(key.clone());
+            }
+            if let EventBody::Fact(FactBody::Child { thread: child }) = &event.body {
+                let starts = Arc::make_mut(&mut self.starts_of_child);
+                starts.entry(child.clone()).or_default().insert(seq);
+                let children = Arc::make_mut(&mut self.children_of_thread);
+                children.entry(thread.clone()).or_default().insert(child.clone());
             }
         }
         Arc::make_mut(&mut self.events).insert(seq, Arc::new(event));

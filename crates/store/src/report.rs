@@ -1,8 +1,8 @@
 //! What can be read about turns, inputs and usage?
 
 use receipts::{
-    Completion, ExecId, Gap, InputKey, Output, RequestId, SessionId, Status, ThreadId, TurnId,
-    UnixMillis, Usage,
+    Completion, ExecId, Gap, InputKey, Kind, Output, RequestId, SessionId, Status, ThreadId,
+    TurnId, UnixMillis, Usage,
 };
 
 use crate::{event::Seq, exec::ExecOutcome, input::Captured, intent::Origin};
@@ -40,6 +40,10 @@ pub struct TurnReport {
     pub request: Option<RequestId>,
     /// Who it belongs to; `None` when nobody here intended it (rule L5).
     pub origin: Option<Origin>,
+    /// What was asked for; `None` when its admission was never seen.
+    pub kind: Option<Kind>,
+    /// When the harness stored what was asked, by its clock.
+    pub admitted_at: Option<UnixMillis>,
     /// How it stands: its last attempt's end, else `lost` when its provider is proven dead.
     pub status: Status,
     /// When the harness began to answer, by its clock; `None` when that is not known.
@@ -64,6 +68,17 @@ impl TurnReport {
     pub fn output(&self) -> Option<&Output> {
         self.completion.as_ref()?.output.as_ref()
     }
+}
+
+/// How much happened in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activity {
+    /// How many turns the harness's history showed, of the conversations that it started included.
+    pub turns: u64,
+    /// How many of them have not ended.
+    pub open: u64,
+    /// When its last event was recorded, by our clock; `None` before the first.
+    pub last: Option<UnixMillis>,
 }
 
 /// A turn that has not ended.

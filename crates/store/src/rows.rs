@@ -92,6 +92,8 @@ pub enum TurnState {
 /// Every method fails with [`crate::StoreError::Unavailable`] or [`crate::StoreError::Corrupt`].
 #[expect(clippy::missing_errors_doc, reason = "the errors are told once, above")]
 pub trait Rows {
+    /// Tells whether there is a session, for less than it costs to read it.
+    fn has_session(&self, id: &SessionId) -> Result<bool>;
     /// Finds a session.
     fn session_row(&self, id: &SessionId) -> Result<Option<Session>>;
     /// Lists sessions in the order in which they were first put, those after `after`.
@@ -117,14 +119,18 @@ pub trait Rows {
         thread: &ThreadId,
         turn: &TurnId,
     ) -> Result<Option<Intent>>;
-    /// Lists the requests of a session that are [`Intent::is_open`], by their event.
-    fn open_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>>;
+    /// Lists the requests of a session whose turn is known, in no particular order.
+    fn intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>>;
+    /// Lists the requests of a session that are not admitted, by their event.
+    fn unseen_intent_rows(&self, session: &SessionId) -> Result<Vec<Intent>>;
     /// Lists the requests of an input, by their event.
     fn intent_rows_of_input(&self, input: &InputKey) -> Result<Vec<Intent>>;
     /// Finds an event by its identity.
     fn event_row(&self, id: &EventId<'_>) -> Result<Option<Event>>;
     /// Lists at most `limit` events of a session after `after`, in order.
     fn event_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>>;
+    /// Finds the last event of a session.
+    fn last_event_row(&self, session: &SessionId) -> Result<Option<Event>>;
     /// Lists the events of a turn, in order.
     fn turn_event_rows(
         &self,
@@ -141,6 +147,8 @@ pub trait Rows {
     ) -> Result<Option<TurnRow>>;
     /// Lists at most `limit` turns of a session whose first event is after `after`, by that event.
     fn turn_rows(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<TurnRow>>;
+    /// Counts the turns of a session, without reading them.
+    fn turn_count(&self, session: &SessionId) -> Result<u64>;
     /// Lists the turns of a session that are [`TurnState::Open`], by their first event.
     fn open_turn_rows(&self, session: &SessionId) -> Result<Vec<TurnRow>>;
     /// Gives the place of the last event in the store.
@@ -155,6 +163,11 @@ pub trait Rows {
     fn visit_call_rows(&self, scope: Scope<'_>, visit: &mut dyn FnMut(&Call)) -> Result<()>;
     /// Gives the conversation that another was forked from.
     fn fork_parent(&self, child: &ThreadId) -> Result<Option<ThreadId>>;
+    /// Lists the events, of any turn, that name a conversation as one that the turn started
+    /// ([`receipts::FactBody::Child`]), in order.
+    fn start_rows_of(&self, child: &ThreadId) -> Result<Vec<Event>>;
+    /// Lists the conversations that turns of another one started, in no particular order.
+    fn children_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>>;
     /// Lists the conversations that were forked from another, in no particular order.
     fn forks_of(&self, parent: &ThreadId) -> Result<Vec<ThreadId>>;
     /// Finds the turn selection of an input.

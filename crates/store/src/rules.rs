@@ -23,17 +23,23 @@ use crate::{
     input::{Capture, Captured, Input},
     intent::{Dispatch, Intent, NewIntent},
     ledger::{Batch, Ledger, LedgerWrite, Result},
-    report::{InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation},
+    report::{Activity, InputReport, OpenTurn, TurnReport, UsageBy, UsageGroup, Violation},
     rows::{Rows, RowsMut},
     selection::{NewSelection, Position, TurnSelection},
     session::{NewSession, Session},
     text::{Endpoint, HarnessName},
 };
 
+pub use call::derive_owners;
+
 /// The largest output of a turn that is kept, in bytes.
 pub const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The largest single evidence that is kept, in bytes.
 pub const EVIDENCE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+fn check_session(rows: &dyn Rows, id: &SessionId) -> Result<()> {
+    if rows.has_session(id)? { Ok(()) } else { Err(StoreError::not_found("session", id)) }
+}
 
 fn need_session(rows: &dyn Rows, id: &SessionId) -> Result<Session> {
     rows.session_row(id)?.ok_or_else(|| StoreError::not_found("session", id))
@@ -45,7 +51,7 @@ impl<R: Rows> Ledger for R {
     }
     fn sessions(&self, after: Option<&SessionId>, limit: usize) -> Result<Vec<Session>> {
         if let Some(after) = after {
-            need_session(self, after)?;
+            check_session(self, after)?;
         }
         self.session_rows(after, limit)
     }
@@ -57,7 +63,7 @@ impl<R: Rows> Ledger for R {
         Rows::session_of_thread(self, harness, thread)
     }
     fn events(&self, session: &SessionId, after: Seq, limit: usize) -> Result<Vec<Event>> {
-        need_session(self, session)?;
+        check_session(self, session)?;
         self.event_rows(session, after, limit)
     }
     fn exec(&self, id: &ExecId) -> Result<Option<Exec>> {
@@ -75,8 +81,16 @@ impl<R: Rows> Ledger for R {
         self.intent_row_of_turn(session, thread, turn)
     }
     fn open_intents(&self, session: &SessionId) -> Result<Vec<Intent>> {
-        need_session(self, session)?;
-        self.open_intent_rows(session)
+        let mut intents = self.unseen_intents(session)?;
+        intents.retain(Intent::is_open);
+        Ok(intents)
+    }
+    fn unseen_intents(&self, session: &SessionId) -> Result<Vec<Intent>> {
+        check_session(self, session)?;
+        self.unseen_intent_rows(session)
+    }
+    fn activity(&self, session: &SessionId) -> Result<Activity> {
+        turn::activity(self, session)
     }
     fn unsettled(&self, session: &SessionId) -> Result<Vec<OpenTurn>> {
         turn::unsettled(self, session)
@@ -93,7 +107,7 @@ impl<R: Rows> Ledger for R {
         turn::turns(self, session)
     }
     fn input_history(&self, session: &SessionId) -> Result<Vec<Captured>> {
-        need_session(self, session)?;
+        check_session(self, session)?;
         self.input_rows(session)
     }
     fn input_usage(&self, key: &InputKey) -> Result<InputReport> {
@@ -104,7 +118,7 @@ impl<R: Rows> Ledger for R {
         call::usage(self, Scope::Exec(id))
     }
     fn session_usage(&self, id: &SessionId) -> Result<Option<Usage>> {
-        need_session(self, id)?;
+        check_session(self, id)?;
         call::usage(self, Scope::Session(id))
     }
     fn usage_by(&self, by: UsageBy, since: Option<UnixMillis>) -> Result<Vec<(UsageGroup, Usage)>> {

@@ -51,6 +51,8 @@ struct Shared {
 struct Queue {
     waiting: VecDeque<Job>,
     leader: Leader,
+    /// How many works the last commit had.
+    last: usize,
 }
 
 #[derive(Default, PartialEq, Eq)]
@@ -181,13 +183,33 @@ impl Shared {
         queue.waiting.push_back(job);
     }
 
+    /// Lets those go first who were in the last commit and come again at once: else whoever is woken
+    /// first commits alone, and all others wait for that. Nobody waits for more than those who are
+    /// about to run anyway.
+    fn gather(&self) {
+        let mut before = 0;
+        loop {
+            let (waiting, last) = {
+                let queue = lock(&self.queue);
+                (queue.waiting.len(), queue.last.min(self.limits.group))
+            };
+            if waiting >= last || waiting == before {
+                return;
+            }
+            before = waiting;
+            std::thread::yield_now();
+        }
+    }
+
     /// Commits what waits, and hands on to the first of those who came meanwhile.
     ///
     /// The leader's own work is the first in the queue, so that each leads once.
     fn lead(&self) {
+        self.gather();
         let group: Vec<Job> = {
             let mut queue = lock(&self.queue);
             let taken = queue.waiting.len().min(self.limits.group);
+            queue.last = taken;
             queue.waiting.drain(..taken).collect()
         };
         self.room.notify_all();

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use receipts::{SessionId, UnixMillis};
-use store::{Access as _, Event, Ledger, Seq, Session, StoreError};
+use store::{Access as _, Ledger, Session, StoreError};
 use store_sqlite::SqliteStore;
 
 use crate::{context::Context, exit::Failure, print::clean};
 
-/// How many sessions or events are read at once.
+/// How many sessions are read at once.
 const PAGE: usize = 512;
 /// How many names an error lists.
 const NAMES_MAX: usize = 5;
@@ -59,25 +59,6 @@ pub(crate) fn sessions(ledger: &dyn Ledger) -> store::Result<Vec<Session>> {
             return Ok(sessions);
         }
         sessions.extend(page);
-    }
-}
-
-/// Shows every event of a session, in order.
-///
-/// # Errors
-///
-/// As [`Ledger::events`].
-pub(crate) fn events(
-    ledger: &dyn Ledger,
-    session: &SessionId,
-    mut visit: impl FnMut(Event),
-) -> store::Result<()> {
-    let mut after = Seq::START;
-    loop {
-        let page = ledger.events(session, after, PAGE)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = last.seq;
-        page.into_iter().for_each(&mut visit);
     }
 }
 

@@ -4,8 +4,10 @@
 //! whatever else the machine does meets both. The bare side has the rows ready and asks nothing:
 //! no rule, no checksum, no name. `alone` is to be at least 0.8 of it, `64 callers` at least 0.7 of
 //! the bare engine committing the same 64 operations in one transaction.
+//! What is read is only timed: there is nothing to hold it against.
 
 mod bare;
+mod read;
 mod work;
 
 use std::{
@@ -49,6 +51,10 @@ fn main() {
         };
         let (ours, bare) = (rate(&ours), rate(&bare));
         println!("{name}: ours {ours:.0}/s, bare {bare:.0}/s, ratio {:.2}", ours / bare);
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for (name, time) in read::measure(&open(&folder, "read")) {
+        println!("{name} of 10,000 turns: {} ms", time.as_millis());
     }
 }
 

@@ -25,6 +25,10 @@ impl Work {
         Self { session, thread, facts }
     }
 
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.session
+    }
+
     /// Creates the session.
     pub(crate) fn prepare(&self, writer: &Writer) {
         let new = self.new_session();

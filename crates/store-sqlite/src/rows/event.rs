@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use receipts::{CallKey, SessionId, ThreadId, TurnId};
+use receipts::{CallKey, FactBody, SessionId, ThreadId, TurnId};
 use store::{Event, EventBody, EventId, NewEvent, Result, Seq};
 
 use super::{Place, evidence};
@@ -95,6 +95,38 @@ pub(super) fn list(
     tx.all(&EVENT, sql, (session, after.0.cast_signed(), super::limit(limit)), read)
 }
 
+pub(super) fn last(tx: &Transaction<'_>, session: &SessionId) -> Result<Option<Event>> {
+    let Some(session) = tx.find_name(session.as_str())? else { return Ok(None) };
+    let sql = "SELECT * FROM event INDEXED BY event_session
+               WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
+    tx.one(&EVENT, sql, [session], read)
+}
+
+pub(super) fn starts_of(tx: &Transaction<'_>, child: &ThreadId) -> Result<Vec<Event>> {
+    if tx.find_name(child.as_str())?.is_none() {
+        return Ok(Vec::new());
+    }
+    let body = FactBody::Child { thread: child.clone() };
+    let sql = "SELECT * FROM event INDEXED BY event_start
+               WHERE key = ?1 AND form = 3 AND substr(body, 1, 1) = x'03' ORDER BY seq";
+    tx.all(&EVENT, sql, [digest(&body.key())], read)
+}
+
+pub(super) fn children_of(tx: &Transaction<'_>, parent: &ThreadId) -> Result<Vec<ThreadId>> {
+    let Some(parent) = tx.find_name(parent.as_str())? else { return Ok(Vec::new()) };
+    let sql = "SELECT * FROM event INDEXED BY event_child
+               WHERE thread = ?1 AND form = 3 AND substr(body, 1, 1) = x'03'";
+    let events = tx.all(&EVENT, sql, [parent], read)?;
+    let child = |event: Event| {
+        if let EventBody::Fact(FactBody::Child { thread }) = event.body {
+            Some(thread)
+        } else {
+            None
+        }
+    };
+    Ok(events.into_iter().filter_map(child).collect())
+}
+
 pub(super) fn of_turn(tx: &Transaction<'_>, place: Place<'_>) -> Result<Vec<Event>> {
     let Some(place) = tx.find_place(place)? else { return Ok(Vec::new()) };
     let sql = "SELECT * FROM event INDEXED BY event_identity
@@ -109,8 +141,13 @@ pub(super) fn of_call(tx: &Transaction<'_>, call: &CallKey) -> Result<Vec<Event>
 }
 
 pub(super) fn head(tx: &Transaction<'_>) -> Result<Seq> {
+    if let Some(seq) = tx.head() {
+        return Ok(seq);
+    }
     let head = tx.number("SELECT max(seq) FROM event", ())?;
-    Ok(head.map_or(Seq::START, |seq| Seq(seq.cast_unsigned())))
+    let head = head.map_or(Seq::START, |seq| Seq(seq.cast_unsigned()));
+    tx.set_head(head);
+    Ok(head)
 }
 
 pub(super) fn add(tx: &Transaction<'_>, event: &NewEvent) -> Result<Seq> {
@@ -134,5 +171,6 @@ pub(super) fn add(tx: &Transaction<'_>, event: &NewEvent) -> Result<Seq> {
         .int(written.form)
         .blob(written.body);
     tx.add(&EVENT, row)?;
+    tx.set_head(seq);
     Ok(seq)
 }

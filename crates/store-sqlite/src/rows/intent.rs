@@ -69,10 +69,16 @@ pub(super) fn of_turn(tx: &Transaction<'_>, place: Place<'_>) -> Result<Option<I
     tx.one(&INTENT, sql, place, read)
 }
 
-pub(super) fn open(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<Intent>> {
+pub(super) fn with_turn(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<Intent>> {
     let Some(session) = tx.find_name(session.as_str())? else { return Ok(Vec::new()) };
-    let sql = "SELECT * FROM intent
-               WHERE session = ?1 AND admitted IS NULL AND delivery <> 2 ORDER BY seq";
+    let sql = "SELECT * FROM intent INDEXED BY intent_turn WHERE session = ?1 AND turn <> 0";
+    tx.all(&INTENT, sql, [session], read)
+}
+
+pub(super) fn unseen(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<Intent>> {
+    let Some(session) = tx.find_name(session.as_str())? else { return Ok(Vec::new()) };
+    let sql = "SELECT * FROM intent INDEXED BY intent_unseen
+               WHERE session = ?1 AND admitted IS NULL ORDER BY seq";
     tx.all(&INTENT, sql, [session], read)
 }
 

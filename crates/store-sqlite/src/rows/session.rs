@@ -62,7 +62,7 @@ pub(super) fn of_thread(
 }
 
 /// Gives the place of a session in the order of creation.
-fn row_id(tx: &Transaction<'_>, id: &SessionId) -> Result<Option<i64>> {
+pub(super) fn row_id(tx: &Transaction<'_>, id: &SessionId) -> Result<Option<i64>> {
     let Some(name) = tx.find_name(id.as_str())? else { return Ok(None) };
     tx.one(&SESSION, "SELECT * FROM session WHERE name = ?1", [name], |cells| cells.int())
 }

@@ -38,6 +38,12 @@ pub(super) fn list(
     tx.all(&TURN, sql, (session, after.0.cast_signed(), super::limit(limit)), read)
 }
 
+pub(super) fn count(tx: &Transaction<'_>, session: &SessionId) -> Result<u64> {
+    let Some(session) = tx.find_name(session.as_str())? else { return Ok(0) };
+    let sql = "SELECT count(*) FROM turn INDEXED BY turn_session WHERE session = ?1";
+    Ok(tx.number(sql, [session])?.map_or(0, i64::cast_unsigned))
+}
+
 pub(super) fn open(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<TurnRow>> {
     let Some(session) = tx.find_name(session.as_str())? else { return Ok(Vec::new()) };
     let sql = "SELECT * FROM turn INDEXED BY turn_open

@@ -28,7 +28,7 @@ fn written() -> Place {
             id: session(0),
             harness: harness(),
             created_at: UnixMillis(1),
-            workdir: Some("/work/folder".into()),
+            workdir: Some("/some/folder".into()),
             title: None,
             labels: Labels::none(),
         })?;

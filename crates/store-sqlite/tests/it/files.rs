@@ -118,7 +118,10 @@ fn a_newer_store_is_refused_untouched() {
     place.open().close().unwrap();
     change(&place, "PRAGMA user_version = 7; CREATE TABLE later (x)");
     let error = refused(&place);
-    assert!(matches!(error, StoreError::TooNew { found: 7, supported: 0 }), "{error:?}");
+    assert!(
+        matches!(error, StoreError::TooNew { found: 7, supported: SqliteStore::FORMAT }),
+        "{error:?}"
+    );
 }
 
 /// The number is in the log alone, which reading must not move into the file.
@@ -130,14 +133,20 @@ fn a_newer_store_is_known_by_its_log() {
     newer.execute_batch("PRAGMA user_version = 7").unwrap();
     // What was opened before notices it with the next transaction.
     let error = store.view(|ledger| ledger.session(&session(0))).unwrap_err();
-    assert!(matches!(error, StoreError::TooNew { found: 7, supported: 0 }), "{error:?}");
+    assert!(
+        matches!(error, StoreError::TooNew { found: 7, supported: SqliteStore::FORMAT }),
+        "{error:?}"
+    );
     let copy = Place::new();
     for end in ["", "-wal"] {
         let name = format!("store.sqlite{end}");
         fs::copy(place.folder.path().join(&name), copy.folder.path().join(&name)).unwrap();
     }
     let error = refused(&copy);
-    assert!(matches!(error, StoreError::TooNew { found: 7, supported: 0 }), "{error:?}");
+    assert!(
+        matches!(error, StoreError::TooNew { found: 7, supported: SqliteStore::FORMAT }),
+        "{error:?}"
+    );
 }
 
 #[test]

@@ -9,8 +9,8 @@ use receipts::{
 
 use super::Open;
 use crate::{
-    Access as _, Batch, Call, Capture, Captured, Current, Driver, Event, EventBody, Exec, Input,
-    Intent, Labels, Ledger, LedgerWrite, NewExec, NewIntent, NewSession, Provider, Purpose,
+    Access as _, Activity, Batch, Call, Capture, Captured, Current, Driver, Event, EventBody, Exec,
+    Input, Intent, Labels, Ledger, LedgerWrite, NewExec, NewIntent, NewSession, Provider, Purpose,
     Recorded, Refusal, Reply, Result, Scope, Seq, Session, Sighting, Store, StoreError, TurnReport,
     TurnSelection, UsageBy, UsageGroup,
 };
@@ -46,6 +46,8 @@ pub(super) struct SessionDump {
     pub(super) execs: Vec<Exec>,
     pub(super) turns: Vec<TurnReport>,
     pub(super) usage: Option<Usage>,
+    pub(super) activity: Activity,
+    pub(super) unseen: Vec<Intent>,
 }
 
 impl<'a> Bench<'a> {
@@ -262,7 +264,21 @@ fn dump_session(ledger: &dyn Ledger, session: Session) -> Result<SessionDump> {
     }
     let turns = ledger.turns(name)?;
     let usage = ledger.session_usage(name)?;
-    Ok(SessionDump { events, inputs, intents, execs, turns, usage, session })
+    // What is told of all turns together is what is told of each.
+    for turn in &turns {
+        let alone = ledger.turn(name, &turn.thread, &turn.turn)?;
+        assert_eq!(alone.as_ref(), Some(turn));
+    }
+    let (activity, unseen) = (ledger.activity(name)?, ledger.unseen_intents(name)?);
+    let expected = Activity {
+        turns: turns.len() as u64,
+        open: ledger.unsettled(name)?.len() as u64,
+        last: events.last().map(|event| event.recorded_at),
+    };
+    assert_eq!(activity, expected);
+    let absent = |intent: &&Intent| intent.admitted.is_none();
+    assert!(unseen.iter().eq(intents.iter().filter(absent)), "{unseen:?}");
+    Ok(SessionDump { events, inputs, intents, execs, turns, usage, activity, unseen, session })
 }
 
 /// Now, by our clock.

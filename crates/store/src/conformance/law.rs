@@ -86,7 +86,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         2 => turn().prop_map(admitted),
         2 => (turn(), message.clone(), 0_i64..4).prop_map(|(turn, m, at)| started(turn, m, at)),
         4 => sighting(),
-        1 => turn().prop_map(|turn| child(turn, "c")),
+        1 => (turn(), select(&THREADS[..])).prop_map(|(turn, thread)| child(turn, thread)),
         1 => (turn(), message.clone())
             .prop_map(|(turn, m)| gap(turn, Gap::MissingTime { message: id(m) })),
         2 => (turn(), message, status, 0_i64..4)
@@ -311,8 +311,13 @@ fn learned() -> impl Strategy<Value = Vec<Op>> {
         let chain = [Op::Fork("t1", "t0"), Op::Fork("t2", "t1")];
         chain.into_iter().zip(is_fork).filter(|(_, is)| *is).map(|(op, _)| op).collect::<Vec<_>>()
     });
-    (vec(sighting, 1..12), forks).prop_map(|(mut ops, forks)| {
+    let place = (select(&SESSIONS[..]), select(&THREADS[..]), select(&TURNS[..]));
+    let start = (place, select(&THREADS[..])).prop_map(|((session, thread, turn), started)| {
+        Op::Append(session, thread, vec![child(turn, started)])
+    });
+    (vec(sighting, 1..12), forks, vec(start, 0..4)).prop_map(|(mut ops, forks, starts)| {
         ops.extend(forks);
+        ops.extend(starts);
         ops
     })
 }

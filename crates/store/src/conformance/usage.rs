@@ -3,10 +3,12 @@
 use receipts::{CallKey, Counter, Counters, Decrease, Fact, FactBody, Gap, UnixMillis};
 
 use super::bench::{
-    Bench, NOW, admitted, append, called, exec, id, key, prompt, request, sum, tokens, turn_id,
+    Bench, NOW, admitted, append, called, child, exec, id, key, prompt, request, sum, tokens,
+    turn_id,
 };
 use crate::{
-    Call, CallOwner, Coverage, EventBody, NewIntent, Recorded, Scope, Sighting, UsageBy, UsageGroup,
+    Batch, Call, CallOwner, Coverage, EventBody, NewIntent, Recorded, Scope, Sighting, UsageBy,
+    UsageGroup,
 };
 
 fn call(bench: &Bench<'_>, key: &str) -> Call {
@@ -201,6 +203,88 @@ pub fn a_fork_inherits_and_earns_nothing_again(bench: &mut Bench<'_>) {
         assert_eq!(bench.read(|ledger| ledger.session_usage(&id("leaf"))), None);
         assert_eq!(bench.read(|ledger| ledger.verify()), []);
     }
+}
+
+/// L14 and L11: what a subagent used is owned by the turn that started it, at whatever remove, in
+/// whatever order all that is learned.
+pub fn a_subagent_is_owned_by_the_turn_that_started_it(bench: &mut Bench<'_>) {
+    let see = |bench: &Bench<'_>, session: &str, thread: &str, fact: Fact| {
+        let (session, thread, facts) = (id(session), id(thread), [fact]);
+        let batch =
+            Batch { session: &session, thread: &thread, facts: &facts, evidence: None, at: NOW };
+        drop(bench.write(|ledger| ledger.append(&batch)));
+    };
+    let steps: [&dyn Fn(&Bench<'_>); 4] = [
+        &|bench| see(bench, "ours", "ours", child("q", "child")),
+        &|bench| see(bench, "ours", "child", child("task", "grandchild")),
+        &|bench| see(bench, "ours", "grandchild", called("deep", "m/1", 5, tokens(3, 4))),
+        // A copy that nobody here asked for claims to be older.
+        &|bench| see(bench, "theirs", "theirs", called("copy", "m/1", 1, tokens(3, 4))),
+    ];
+    for order in permutations() {
+        let bench = bench.another();
+        let (ours, theirs) = (bench.session("ours"), bench.session("theirs"));
+        bench.capture(&ours, "a");
+        let driver = bench.drive(&ours, "e");
+        bench.intend(&ours, "q", &driver);
+        // What becomes of the session later moves nothing.
+        bench.capture(&ours, "b");
+        for number in order {
+            steps[number](&bench);
+        }
+        let CallOwner { session, thread, turn, input, exec: run, .. } = call(&bench, "m/1").owner;
+        assert_eq!((session, thread), (ours, id("grandchild")), "{order:?}");
+        assert_eq!((turn, input, run), (id("deep"), Some(id("a")), Some(id("e"))), "{order:?}");
+        let sums = bench
+            .read(|ledger| Ok((ledger.exec_usage(&exec("e"))?, ledger.session_usage(&theirs)?)));
+        assert_eq!(sums, (sum(&[tokens(3, 4)]), None), "{order:?}");
+        assert_eq!(bench.read(|ledger| ledger.verify()), []);
+    }
+}
+
+/// L14: a subagent that is given further work is owned by the request that came last before it.
+pub fn further_work_of_a_subagent_is_owned_by_its_own_request(bench: &mut Bench<'_>) {
+    let session = bench.session("s");
+    let driver = bench.drive(&session, "e");
+    for (name, at) in [("q1", 10), ("q2", 20)] {
+        bench.capture(&session, name);
+        let new = NewIntent { created_at: UnixMillis(at), ..prompt(&session, name) };
+        bench.write(|ledger| ledger.intend(&new, &driver));
+    }
+    let thread = id("child");
+    let calls = [("m0/1", 5), ("m1/1", 10), ("m2/1", 19), ("m3/1", 30)];
+    let facts = calls.map(|(key, at)| called("task", key, at, tokens(1, 1)));
+    let batch =
+        Batch { session: &session, thread: &thread, facts: &facts, evidence: None, at: NOW };
+    bench.write(|ledger| ledger.append(&batch).map(drop));
+    bench.append(&session, &[child("q2", "child"), child("q1", "child")]);
+    let owners = calls.map(|(key, _)| call(bench, key).owner.input);
+    assert_eq!(owners, ["q1", "q1", "q1", "q2"].map(|input| Some(id(input))));
+}
+
+/// L14: a subagent of a turn that is learned to be ours later is ours with it; one that starts
+/// itself, or is started in a ring, ends nowhere.
+pub fn a_subagent_becomes_ours_with_its_turn(bench: &mut Bench<'_>) {
+    let session = bench.session("s");
+    bench.capture(&session, "a");
+    let driver = bench.drive(&session, "e");
+    let unknown = NewIntent { turn: None, ..prompt(&session, "r") };
+    bench.write(|ledger| ledger.intend(&unknown, &driver));
+    for (thread, fact) in [
+        ("child", called("task", "m/1", 5, tokens(3, 4))),
+        ("child", child("task", "child")),
+        ("child", child("task", "ring")),
+        ("ring", child("task", "child")),
+        ("s", child("native", "child")),
+    ] {
+        let (thread, facts) = (id(thread), [fact]);
+        let batch =
+            Batch { session: &session, thread: &thread, facts: &facts, evidence: None, at: NOW };
+        bench.write(|ledger| ledger.append(&batch).map(drop));
+    }
+    assert_eq!(call(bench, "m/1").owner.input, None);
+    bench.write(|ledger| ledger.learn_turn(&request("r"), &turn_id("native")));
+    assert_eq!(call(bench, "m/1").owner.input, Some(id("a")));
 }
 
 fn permutations() -> Vec<[usize; 4]> {

@@ -4,7 +4,7 @@ use receipts::{
     Counters, Fact, FactBody, Gap, MessageId, Output, SessionId, ThreadId, TurnId, UnixMillis,
 };
 
-use super::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, call, need_session, turn};
+use super::{EVIDENCE_BYTES_MAX, OUTPUT_BYTES_MAX, call, check_session, turn};
 use crate::{
     error::{Refusal, StoreError},
     event::{EventBody, EvidenceDigest, Recorded, Seq},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(super) fn append(rows: &mut dyn RowsMut, batch: &Batch<'_>) -> Result<Vec<Recorded>> {
-    need_session(rows, batch.session)?;
+    check_session(rows, batch.session)?;
     check_evidence(rows, batch.evidence)?;
     for fact in batch.facts {
         if let FactBody::Completed(completion) = &fact.body
@@ -38,6 +38,9 @@ fn record(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact) -> Result<Reco
     };
     if let Recorded::Appended(seq) = recorded {
         show(rows, batch, fact, seq)?;
+        if let FactBody::Child { thread } = &fact.body {
+            call::derive_below(rows, thread)?;
+        }
     }
     Ok(recorded)
 }
@@ -49,12 +52,10 @@ fn show(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact, seq: Seq) -> Res
     }
     let place = (batch.session, batch.thread, &fact.turn);
     if let Some(mut row) = rows.turn_row(place.0, place.1, place.2)? {
-        if turn::moves(&fact.body) {
-            let state = turn::state(&rows.turn_event_rows(place.0, place.1, place.2)?);
-            if row.state != state {
-                row.state = state;
-                rows.put_turn(&row)?;
-            }
+        let state = turn::state_after(rows, place, row.state, &fact.body)?;
+        if row.state != state {
+            row.state = state;
+            rows.put_turn(&row)?;
         }
         return Ok(());
     }
@@ -63,7 +64,8 @@ fn show(rows: &mut dyn RowsMut, batch: &Batch<'_>, fact: &Fact, seq: Seq) -> Res
         thread: batch.thread.clone(),
         turn: fact.turn.clone(),
         first: seq,
-        state: turn::state(&rows.turn_event_rows(place.0, place.1, place.2)?),
+        // Before it there were gaps at most, which neither begin nor end a turn.
+        state: turn::first_state(&fact.body),
     })?;
     if let Some(mut intent) = rows.intent_row_of_turn(place.0, place.1, place.2)? {
         intent.admitted = Some(seq);
@@ -119,30 +121,33 @@ fn usage(
     (key, seen): (&receipts::CallKey, &Counters),
 ) -> Result<Recorded> {
     let body = EventBody::Fact(fact.body.clone());
+    let Some(mut row) = rows.call_row(key)? else {
+        // A call without a row was never seen: not here, and nowhere else.
+        let first = add(rows, batch, &fact.turn, body.clone())?;
+        call::own_first(rows, key, new_event(batch, &fact.turn, body).at(first))?;
+        return Ok(Recorded::Appended(first));
+    };
     let known = find(rows, batch, &fact.turn, &body)?.map(|(seq, _)| seq);
-    let stored = rows.call_row(key)?;
     let first = match known {
         Some(first) => first,
         None => add(rows, batch, &fact.turn, body)?,
     };
     let mut last = None;
-    if let Some(mut row) = stored {
-        let before = row.counters;
-        let decreases = row.counters.raise(seen);
-        if row.counters != before {
-            rows.put_call(&row)?;
-            // A first sighting says what it saw itself.
-            if known.is_some() {
-                let body = EventBody::Raised { call: key.clone(), counters: *seen };
-                last = Some(find_or_add(rows, batch, &fact.turn, body)?);
-            }
+    let before = row.counters;
+    let decreases = row.counters.raise(seen);
+    if row.counters != before {
+        rows.put_call(&row)?;
+        // A first sighting says what it saw itself.
+        if known.is_some() {
+            let body = EventBody::Raised { call: key.clone(), counters: *seen };
+            last = Some(find_or_add(rows, batch, &fact.turn, body)?);
         }
-        for decrease in decreases {
-            let gap = Gap::Decrease { call: key.clone(), decrease };
-            let body = EventBody::Fact(FactBody::Gap(gap));
-            if find(rows, batch, &fact.turn, &body)?.is_none() {
-                last = Some(add(rows, batch, &fact.turn, body)?);
-            }
+    }
+    for decrease in decreases {
+        let gap = Gap::Decrease { call: key.clone(), decrease };
+        let body = EventBody::Fact(FactBody::Gap(gap));
+        if find(rows, batch, &fact.turn, &body)?.is_none() {
+            last = Some(add(rows, batch, &fact.turn, body)?);
         }
     }
     if known.is_none() {
@@ -161,7 +166,7 @@ pub(super) fn exited(
     evidence: Option<EvidenceDigest>,
     at: UnixMillis,
 ) -> Result<Recorded> {
-    need_session(rows, session)?;
+    check_session(rows, session)?;
     check_evidence(rows, evidence)?;
     let batch = Batch { session, thread, facts: &[], evidence, at };
     if let Some((seq, _)) = find(rows, &batch, turn, &EventBody::Exited)? {
@@ -232,12 +237,16 @@ fn find_or_add(
 }
 
 fn add(rows: &mut dyn RowsMut, batch: &Batch<'_>, turn: &TurnId, body: EventBody) -> Result<Seq> {
-    rows.add_event(NewEvent {
+    rows.add_event(new_event(batch, turn, body))
+}
+
+fn new_event(batch: &Batch<'_>, turn: &TurnId, body: EventBody) -> NewEvent {
+    NewEvent {
         session: batch.session.clone(),
         thread: Some(batch.thread.clone()),
         turn: Some(turn.clone()),
         recorded_at: batch.at,
         evidence: batch.evidence,
         body,
-    })
+    }
 }

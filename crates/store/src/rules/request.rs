@@ -1,6 +1,6 @@
 //! When may a request be intended, and what may be said of it later? (rules L3 to L5)
 
-use receipts::{RequestId, TurnId};
+use receipts::{FactBody, RequestId, TurnId};
 
 use super::{call, session};
 use crate::{
@@ -89,8 +89,10 @@ pub(super) fn learn_turn(
     // Calls that were seen before their turn was known to be ours get their owner now.
     let events = rows.turn_event_rows(&intent.session, &intent.thread, turn)?;
     for event in events {
-        if let EventBody::Fact(receipts::FactBody::Call { key, .. }) = event.body {
+        if let EventBody::Fact(FactBody::Call { key, .. }) = event.body {
             call::derive_owner(rows, &key)?;
+        } else if let EventBody::Fact(FactBody::Child { thread }) = event.body {
+            call::derive_below(rows, &thread)?;
         }
     }
     Ok(intent)

@@ -7,13 +7,14 @@ use receipts::{
     UnixMillis, Usage,
 };
 
-use super::{call, need_session};
+use super::{call, check_session};
 use crate::{
     call::Scope,
     error::StoreError,
     event::{Event, EventBody, Seq},
+    intent::Intent,
     ledger::Result,
-    report::{Coverage, InputReport, OpenTurn, TurnReport},
+    report::{Activity, Coverage, InputReport, OpenTurn, TurnReport},
     rows::{Rows, TurnRow, TurnState},
 };
 
@@ -28,9 +29,37 @@ pub(super) fn is_native(fact: &FactBody) -> bool {
     !matches!(fact, FactBody::Gap(_))
 }
 
-/// Tells whether a fact can change whether its turn has ended.
-pub(super) fn moves(fact: &FactBody) -> bool {
-    matches!(fact, FactBody::Started { .. } | FactBody::Completed(_))
+/// How a turn stands with the first fact that showed it.
+pub(super) fn first_state(fact: &FactBody) -> TurnState {
+    if matches!(fact, FactBody::Completed(_)) { TurnState::Ended } else { TurnState::Open }
+}
+
+/// How a turn stands once a fact is stored, as [`state`] has it; reads its events only where the
+/// fact and how it stood before do not tell.
+pub(super) fn state_after(
+    rows: &dyn Rows,
+    place: Place<'_>,
+    before: TurnState,
+    fact: &FactBody,
+) -> Result<TurnState> {
+    let read = || Ok(state(&rows.turn_event_rows(place.0, place.1, place.2)?));
+    match (before, fact) {
+        // An answer that ended, ends the turn.
+        (_, FactBody::Completed(Completion { message: Some(_), .. })) => Ok(TurnState::Ended),
+        // One without an answer holds as long as none began.
+        (TurnState::Open, FactBody::Completed(Completion { message: None, .. }))
+        | (TurnState::Ended, FactBody::Started { .. }) => read(),
+        (
+            before,
+            FactBody::Admitted { .. }
+            | FactBody::Started { .. }
+            | FactBody::Call { .. }
+            | FactBody::Child { .. }
+            | FactBody::Generated { .. }
+            | FactBody::Completed(_)
+            | FactBody::Gap(_),
+        ) => Ok(before),
+    }
 }
 
 /// Reads from a turn's events whether it has ended.
@@ -117,28 +146,53 @@ fn evidence(status: Status) -> u8 {
 }
 
 pub(super) fn turn(rows: &dyn Rows, place: Place<'_>) -> Result<Option<TurnReport>> {
-    match rows.turn_row(place.0, place.1, place.2)? {
-        Some(row) => report(rows, &row).map(Some),
-        None => Ok(None),
-    }
+    let (session, thread, turn) = place;
+    let Some(row) = rows.turn_row(session, thread, turn)? else { return Ok(None) };
+    let found = Found {
+        events: rows.turn_event_rows(session, thread, turn)?,
+        intent: rows.intent_row_of_turn(session, thread, turn)?,
+        usage: call::usage(rows, Scope::Turn(session, thread, turn))?,
+    };
+    Ok(Some(report(row, found)))
 }
 
+/// Reads the log of the session once, however many turns it has.
 pub(super) fn turns(rows: &dyn Rows, session: &SessionId) -> Result<Vec<TurnReport>> {
-    need_session(rows, session)?;
+    check_session(rows, session)?;
+    let mut log = Log::default();
+    let mut after = Seq::START;
+    loop {
+        let page = rows.event_rows(session, after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        page.into_iter().for_each(|event| log.add(event));
+    }
+    log.add_intents(rows, session)?;
+    log.add_calls(rows, session)?;
     let mut turns = Vec::new();
     let mut after = Seq::START;
     loop {
         let page = rows.turn_rows(session, after, PAGE)?;
         let Some(last) = page.last() else { return Ok(turns) };
         after = last.first;
-        for row in &page {
-            turns.push(report(rows, row)?);
+        for row in page {
+            let found = log.take(&row);
+            turns.push(report(row, found));
         }
     }
 }
 
+pub(super) fn activity(rows: &dyn Rows, session: &SessionId) -> Result<Activity> {
+    check_session(rows, session)?;
+    Ok(Activity {
+        turns: rows.turn_count(session)?,
+        open: rows.open_turn_rows(session)?.len() as u64,
+        last: rows.last_event_row(session)?.map(|event| event.recorded_at),
+    })
+}
+
 pub(super) fn unsettled(rows: &dyn Rows, session: &SessionId) -> Result<Vec<OpenTurn>> {
-    need_session(rows, session)?;
+    check_session(rows, session)?;
     let mut open = Vec::new();
     for row in rows.open_turn_rows(session)? {
         let intent = rows.intent_row_of_turn(&row.session, &row.thread, &row.turn)?;
@@ -148,17 +202,74 @@ pub(super) fn unsettled(rows: &dyn Rows, session: &SessionId) -> Result<Vec<Open
     Ok(open)
 }
 
-fn report(rows: &dyn Rows, row: &TurnRow) -> Result<TurnReport> {
-    let (session, thread, turn) = (&row.session, &row.thread, &row.turn);
-    let events = rows.turn_event_rows(session, thread, turn)?;
-    let intent = rows.intent_row_of_turn(session, thread, turn)?;
+/// What is stored of a turn.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Its events, in order.
+    pub(super) events: Vec<Event>,
+    /// Our request behind it.
+    pub(super) intent: Option<Intent>,
+    /// What the calls that it owns used.
+    usage: Option<Usage>,
+}
+
+/// What is stored of all turns of a session, read together.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    turns: BTreeMap<(ThreadId, TurnId), Found>,
+}
+
+impl Log {
+    /// Takes the next event of the session.
+    pub(super) fn add(&mut self, event: Event) {
+        if let (Some(thread), Some(turn)) = (&event.thread, &event.turn) {
+            let place = (thread.clone(), turn.clone());
+            self.turns.entry(place).or_default().events.push(event);
+        }
+    }
+
+    /// Adds our requests to the turns that have events.
+    pub(super) fn add_intents(&mut self, rows: &dyn Rows, session: &SessionId) -> Result<()> {
+        for intent in rows.intent_rows(session)? {
+            if let Some(turn) = &intent.turn
+                && let Some(found) = self.turns.get_mut(&(intent.thread.clone(), turn.clone()))
+            {
+                found.intent = Some(intent);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_calls(&mut self, rows: &dyn Rows, session: &SessionId) -> Result<()> {
+        rows.visit_call_rows(Scope::Session(session), &mut |call| {
+            let place = (call.owner.thread.clone(), call.owner.turn.clone());
+            if let Some(found) = self.turns.get_mut(&place) {
+                found.usage.get_or_insert_default().add(&call.counters);
+            }
+        })
+    }
+
+    /// Gives what there is of a turn.
+    pub(super) fn take(&mut self, row: &TurnRow) -> Found {
+        self.turns.remove(&(row.thread.clone(), row.turn.clone())).unwrap_or_default()
+    }
+
+    /// Shows the turns that were not taken.
+    pub(super) fn rest(&self) -> impl Iterator<Item = (&TurnId, &[Event])> {
+        self.turns.iter().map(|((_, turn), found)| (turn, found.events.as_slice()))
+    }
+}
+
+fn report(row: TurnRow, Found { events, intent, usage }: Found) -> TurnReport {
     let completion = end(&events).cloned();
     let mut report = TurnReport {
-        thread: thread.clone(),
-        turn: turn.clone(),
+        thread: row.thread,
+        turn: row.turn,
         first: row.first,
         request: intent.as_ref().map(|intent| intent.request.clone()),
         origin: intent.map(|intent| intent.origin),
+        kind: None,
+        admitted_at: None,
         status: match (&completion, state(&events)) {
             (Some(completion), _) => completion.status,
             (None, TurnState::Ended) => Status::Lost,
@@ -167,7 +278,7 @@ fn report(rows: &dyn Rows, row: &TurnRow) -> Result<TurnReport> {
         started_at: start(&events).and_then(|(at, _)| at),
         started: None,
         completion,
-        usage: call::usage(rows, Scope::Turn(session, thread, turn))?,
+        usage,
         children: Vec::new(),
         gaps: Vec::new(),
         contradictions: 0,
@@ -187,18 +298,19 @@ fn report(rows: &dyn Rows, row: &TurnRow) -> Result<TurnReport> {
             | EventBody::Unknown { .. } => {}
         }
     }
-    Ok(report)
+    report
 }
 
 fn apply(report: &mut TurnReport, seq: Seq, fact: FactBody) {
     match fact {
+        FactBody::Admitted { kind, at } => {
+            report.kind = Some(kind);
+            report.admitted_at = at;
+        }
         FactBody::Started { .. } => report.started = Some(seq),
         FactBody::Child { thread } => report.children.push(thread),
         FactBody::Gap(gap) => report.gaps.push(gap),
-        FactBody::Admitted { .. }
-        | FactBody::Call { .. }
-        | FactBody::Generated { .. }
-        | FactBody::Completed(_) => {}
+        FactBody::Call { .. } | FactBody::Generated { .. } | FactBody::Completed(_) => {}
     }
 }
 

@@ -1,13 +1,16 @@
 //! Does the store keep its own laws?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use receipts::{CallKey, FactBody, SessionId};
 
-use super::{call, turn};
+use super::{
+    call,
+    turn::{self, Found},
+};
 use crate::{
-    call::Scope,
-    event::{EventBody, Seq},
+    call::{Call, Scope},
+    event::{Event, EventBody, Seq},
     ledger::Result,
     report::Violation,
     rows::Rows,
@@ -22,13 +25,15 @@ pub(super) fn verify(rows: &dyn Rows) -> Result<Vec<Violation>> {
         // What follows would read rows that are known to be wrong.
         return Ok(found);
     }
-    let mut keys: Vec<CallKey> = Vec::new();
-    rows.visit_call_rows(Scope::All, &mut |call| keys.push(call.key.clone()))?;
-    for key in keys {
-        if rows.call_row(&key)? != call::derive(rows, &key)? {
+    let mut calls: BTreeMap<CallKey, Call> = BTreeMap::new();
+    rows.visit_call_rows(Scope::All, &mut |call| {
+        calls.insert(call.key.clone(), call.clone());
+    })?;
+    for (key, call) in &calls {
+        if Some(call) != call::derive(rows, key, Some(call))?.as_ref() {
             found.push(violation(
                 "L14",
-                &key,
+                key,
                 "its owner or counters are not those of its sightings",
             ));
         }
@@ -39,15 +44,21 @@ pub(super) fn verify(rows: &dyn Rows) -> Result<Vec<Violation>> {
         let Some(last) = page.last() else { break };
         after = Some(last.id().clone());
         for session in &page {
-            session_laws(rows, session, &mut found)?;
+            session_laws(rows, session, &calls, &mut found)?;
         }
     }
     Ok(found)
 }
 
-fn session_laws(rows: &dyn Rows, session: &Session, found: &mut Vec<Violation>) -> Result<()> {
+fn session_laws(
+    rows: &dyn Rows,
+    session: &Session,
+    calls: &BTreeMap<CallKey, Call>,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
     let id = session.id();
     let mut identities = BTreeSet::new();
+    let mut turns = turn::Log::default();
     let mut after = Seq::START;
     loop {
         let page = rows.event_rows(id, after, PAGE)?;
@@ -59,19 +70,19 @@ fn session_laws(rows: &dyn Rows, session: &Session, found: &mut Vec<Violation>) 
                 found.push(violation("L1", event.seq, "the event is out of order"));
             }
             after = event.seq;
-            let key = event.body.key();
-            let kind = event.body.kind().to_owned();
-            if let (EventBody::Fact(fact), Some(thread), Some(turn)) =
-                (&event.body, &event.thread, &event.turn)
-            {
-                fact_laws(rows, (id, thread, turn), fact, found)?;
-            }
-            if !identities.insert((event.thread, event.turn, kind, key)) {
+            let (kind, key) = (event.body.kind().to_owned(), event.body.key());
+            if !identities.insert((event.thread.clone(), event.turn.clone(), kind, key)) {
                 found.push(violation("L1", event.seq, "the event was stored before"));
             }
+            if let EventBody::Fact(FactBody::Call { key, .. }) = &event.body
+                && !calls.contains_key(key)
+            {
+                found.push(violation("L14", key, "the call was seen and has no row"));
+            }
+            turns.add(event);
         }
     }
-    turn_laws(rows, id, found)?;
+    turn_laws(rows, id, turns, found)?;
     let captures: Vec<u64> = rows.input_rows(id)?.iter().map(|row| row.capture.0).collect();
     let current = session.capture().map_or(0, |capture| capture.0);
     if !captures.iter().copied().eq(1..=current) {
@@ -80,35 +91,28 @@ fn session_laws(rows: &dyn Rows, session: &Session, found: &mut Vec<Violation>) 
     Ok(())
 }
 
-fn fact_laws(
-    rows: &dyn Rows,
-    place: turn::Place<'_>,
-    fact: &FactBody,
-    found: &mut Vec<Violation>,
-) -> Result<()> {
-    if turn::is_native(fact) && rows.turn_row(place.0, place.1, place.2)?.is_none() {
-        found.push(violation("L8", place.2, "the turn was seen and has no row"));
-    }
-    if let FactBody::Call { key, .. } = fact
-        && rows.call_row(key)?.is_none()
-    {
-        found.push(violation("L14", key, "the call was seen and has no row"));
-    }
-    Ok(())
+/// Tells which event showed a turn first.
+fn first_native(events: &[Event]) -> Option<Seq> {
+    let is_native =
+        |event: &&Event| matches!(&event.body, EventBody::Fact(fact) if turn::is_native(fact));
+    events.iter().find(is_native).map(|event| event.seq)
 }
 
-fn turn_laws(rows: &dyn Rows, session: &SessionId, found: &mut Vec<Violation>) -> Result<()> {
+fn turn_laws(
+    rows: &dyn Rows,
+    session: &SessionId,
+    mut turns: turn::Log,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
+    turns.add_intents(rows, session)?;
     let mut after = Seq::START;
     loop {
         let page = rows.turn_rows(session, after, PAGE)?;
-        let Some(last) = page.last() else { return Ok(()) };
+        let Some(last) = page.last() else { break };
         after = last.first;
         for row in page {
-            let events = rows.turn_event_rows(&row.session, &row.thread, &row.turn)?;
-            let first = events.iter().find(
-                |event| matches!(&event.body, EventBody::Fact(fact) if turn::is_native(fact)),
-            );
-            if first.map(|event| event.seq) != Some(row.first) {
+            let Found { events, intent, .. } = turns.take(&row);
+            if first_native(&events) != Some(row.first) {
                 found.push(violation(
                     "L1",
                     &row.turn,
@@ -118,12 +122,17 @@ fn turn_laws(rows: &dyn Rows, session: &SessionId, found: &mut Vec<Violation>) -
             if turn::state(&events) != row.state {
                 found.push(violation("L8", &row.turn, "the turn does not stand as its row says"));
             }
-            let intent = rows.intent_row_of_turn(&row.session, &row.thread, &row.turn)?;
             if intent.is_some_and(|intent| intent.admitted != Some(row.first)) {
                 found.push(violation("L3", &row.turn, "its request was not admitted with it"));
             }
         }
     }
+    for (turn, events) in turns.rest() {
+        if first_native(events).is_some() {
+            found.push(violation("L8", turn, "the turn was seen and has no row"));
+        }
+    }
+    Ok(())
 }
 
 fn violation(rule: &'static str, place: impl std::fmt::Display, problem: &str) -> Violation {

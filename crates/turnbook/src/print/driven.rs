@@ -20,7 +20,6 @@ use crate::{
     exit,
     verb::{
         recover::Outcome,
-        show::ShownTurn,
         watch::{Line, What},
     },
 };
@@ -107,12 +106,10 @@ pub(crate) fn driven_json(
     intent: Option<&Intent>,
     report: Option<&TurnReport>,
 ) -> String {
-    let turn =
-        report.map(|report| ShownTurn { report: report.clone(), kind: None, admitted_at: None });
     pretty(&DrivenView {
         session: session.as_str(),
         request: intent.map(RequestView::new),
-        turn: turn.as_ref().map(TurnView::new),
+        turn: report.map(TurnView::new),
     })
 }
 

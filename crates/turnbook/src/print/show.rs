@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use receipts::{Completion, Kind, Output, ThreadId};
 use serde::Serialize;
-use store::{Delivery, Dispatch, Driver, InputReport, Intent, Labels, Origin, Purpose, Reply};
+use store::{
+    Delivery, Dispatch, Driver, InputReport, Intent, Labels, Origin, Purpose, Reply, TurnReport,
+};
 
 use super::{
     gap,
@@ -19,7 +21,7 @@ use super::{
         OutputView, SessionFields,
     },
 };
-use crate::verb::show::{Detail, Shown, ShownTurn};
+use crate::verb::show::{Detail, Shown};
 
 /// How far the words of a session are from the left.
 const SESSION_INDENT: usize = 10;
@@ -33,7 +35,7 @@ pub(crate) fn show_human(shown: &Shown, detail: Detail, style: &Style) -> String
     let mut text = session(shown, style);
     let starters = starters(shown);
     for (at, turn) in shown.turns.iter().enumerate() {
-        let starter = starters.get(&turn.report.thread).copied();
+        let starter = starters.get(&turn.thread).copied();
         text.push('\n');
         text.push_str(&self::turn(turn, at + 1, (starter, detail), style));
     }
@@ -50,9 +52,7 @@ pub(crate) fn show_human(shown: &Shown, detail: Detail, style: &Style) -> String
 /// Gives for each conversation of a subagent the number of the turn that started it.
 fn starters(shown: &Shown) -> BTreeMap<&ThreadId, usize> {
     let numbered = shown.turns.iter().enumerate();
-    numbered
-        .flat_map(|(at, turn)| turn.report.children.iter().map(move |child| (child, at + 1)))
-        .collect()
+    numbered.flat_map(|(at, turn)| turn.children.iter().map(move |child| (child, at + 1))).collect()
 }
 
 /// Lines with a word in front of each.
@@ -162,14 +162,13 @@ fn labels(labels: &Labels) -> Option<String> {
 }
 
 fn turn(
-    turn: &ShownTurn,
+    report: &TurnReport,
     number: usize,
     (starter, detail): (Option<usize>, Detail),
     style: &Style,
 ) -> String {
-    let report = &turn.report;
     let mut lines = Paragraph { style, indent: TURN_INDENT, text: String::new() };
-    lines.raw(&format!("turn {number}"), &heading(turn, style));
+    lines.raw(&format!("turn {number}"), &heading(report, style));
     match (starter, &report.origin) {
         // Its owner is that of the turn that started the subagent.
         (Some(starter), None) => {
@@ -199,14 +198,13 @@ fn turn(
     lines.text
 }
 
-fn heading(turn: &ShownTurn, style: &Style) -> String {
-    let report = &turn.report;
+fn heading(report: &TurnReport, style: &Style) -> String {
     let completion = report.completion.as_ref();
     let mut words = vec![style.paint.paint(Tone::of(report.status), report.status.as_str())];
-    let kind = turn.kind.filter(|kind| *kind != Kind::Prompt);
+    let kind = report.kind.filter(|kind| *kind != Kind::Prompt);
     words.extend(kind.map(|kind| kind.as_str().to_owned()));
     let start = completion.and_then(|completion| completion.started_at).or(report.started_at);
-    let shown = start.or(turn.admitted_at);
+    let shown = start.or(report.admitted_at);
     words.push(shown.map_or("no time".to_owned(), |at| moment(at, &style.zone)));
     let end = completion.and_then(|completion| completion.completed_at);
     words.extend(start.zip(end).and_then(|(start, end)| between(start, end)));
@@ -377,17 +375,16 @@ pub(super) struct TurnView<'a> {
 }
 
 impl<'a> TurnView<'a> {
-    pub(super) fn new(turn: &'a ShownTurn) -> Self {
-        let report = &turn.report;
+    pub(super) fn new(report: &'a TurnReport) -> Self {
         Self {
             thread: report.thread.as_str(),
             turn: report.turn.as_str(),
             first_seq: report.first.0,
             request: report.request.as_ref().map(receipts::RequestId::as_str),
             owner: report.origin.as_ref().map(OwnerView::new),
-            kind: turn.kind.map(Kind::as_str),
+            kind: report.kind.map(Kind::as_str),
             status: report.status.as_str(),
-            admitted_at: turn.admitted_at.map(|at| at.0),
+            admitted_at: report.admitted_at.map(|at| at.0),
             started_at: report.started_at.map(|at| at.0),
             completion: report.completion.as_ref().map(CompletionView::new),
             usage: report.usage.as_ref().map(LedgerUsageView::new),

@@ -1,10 +1,8 @@
 //! `turnbook sessions`: which sessions are there?
 
-use std::collections::BTreeSet;
-
 use clap::Args as ClapArgs;
-use receipts::{FactBody, UnixMillis, Usage};
-use store::{EventBody, Ledger, Session};
+use receipts::{UnixMillis, Usage};
+use store::{Ledger, Session};
 
 use crate::{
     args::{Format, FormatArgs},
@@ -46,19 +44,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
 fn collect(ledger: &dyn Ledger) -> store::Result<Vec<Listed>> {
     let mut listed = Vec::new();
     for session in open::sessions(ledger)? {
-        let mut turns = BTreeSet::new();
-        let mut last_activity = None;
-        open::events(ledger, session.id(), |event| {
-            last_activity = last_activity.max(Some(event.recorded_at));
-            // A gap alone shows no turn.
-            if matches!(&event.body, EventBody::Fact(fact) if !matches!(fact, FactBody::Gap(_))) {
-                turns.insert((event.thread, event.turn));
-            }
-        })?;
+        let activity = ledger.activity(session.id())?;
         listed.push(Listed {
-            turns: u64::try_from(turns.len()).unwrap_or(u64::MAX),
+            turns: activity.turns,
             usage: ledger.session_usage(session.id())?,
-            last_activity,
+            last_activity: activity.last,
             session,
         });
     }

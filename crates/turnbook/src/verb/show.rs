@@ -1,10 +1,8 @@
 //! `turnbook show`: what happened in a session?
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use clap::Args as ClapArgs;
-use receipts::{FactBody, Kind, RequestId, ThreadId, TurnId, UnixMillis, Usage};
-use store::{EventBody, InputReport, Intent, Ledger, Session, TurnReport};
+use receipts::Usage;
+use store::{InputReport, Intent, Ledger, Session, TurnReport};
 
 use crate::{
     args::{Format, FormatArgs, SessionArgs},
@@ -44,20 +42,9 @@ pub(crate) struct Shown {
     /// What the calls that it owns used; `None` when it owns none.
     pub(crate) usage: Option<Usage>,
     /// Its turns.
-    pub(crate) turns: Vec<ShownTurn>,
+    pub(crate) turns: Vec<TurnReport>,
     /// Requests of ours that the agent's history does not show, oldest first.
     pub(crate) requests: Vec<Intent>,
-}
-
-/// A turn with what only its admission tells.
-#[derive(Debug, Clone)]
-pub(crate) struct ShownTurn {
-    /// What the ledger reports of it.
-    pub(crate) report: TurnReport,
-    /// What was asked for; `None` when its admission was never seen.
-    pub(crate) kind: Option<Kind>,
-    /// When the agent stored it, by the agent's clock.
-    pub(crate) admitted_at: Option<UnixMillis>,
 }
 
 /// Collects and prints.
@@ -76,35 +63,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
 
 fn collect(ledger: &dyn Ledger, session: Session) -> store::Result<Shown> {
     let id = session.id();
-    let mut admitted: BTreeMap<(ThreadId, TurnId), (Kind, Option<UnixMillis>)> = BTreeMap::new();
-    let mut requested: Vec<RequestId> = Vec::new();
-    open::events(ledger, id, |event| match (event.body, event.thread, event.turn) {
-        (EventBody::Fact(FactBody::Admitted { kind, at }), Some(thread), Some(turn)) => {
-            admitted.entry((thread, turn)).or_insert((kind, at));
-        }
-        (EventBody::Requested { request }, ..) => requested.push(request),
-        _ => {}
-    })?;
-    let turns: Vec<ShownTurn> = ledger
-        .turns(id)?
-        .into_iter()
-        .map(|report| {
-            let admission = admitted.get(&(report.thread.clone(), report.turn.clone()));
-            ShownTurn {
-                kind: admission.map(|(kind, _)| *kind),
-                admitted_at: admission.and_then(|(_, at)| *at),
-                report,
-            }
-        })
-        .collect();
-    let seen: BTreeSet<&RequestId> =
-        turns.iter().filter_map(|turn| turn.report.request.as_ref()).collect();
-    let mut requests = Vec::new();
-    for request in requested.iter().filter(|request| !seen.contains(request)) {
-        requests.extend(ledger.intent(request)?);
-    }
     let inputs = ledger.input_history(id)?;
     let reports = inputs.iter().map(|captured| ledger.input_usage(&captured.input.key));
     let inputs = reports.collect::<store::Result<Vec<InputReport>>>()?;
-    Ok(Shown { usage: ledger.session_usage(id)?, inputs, session, turns, requests })
+    Ok(Shown {
+        usage: ledger.session_usage(id)?,
+        turns: ledger.turns(id)?,
+        requests: ledger.unseen_intents(id)?,
+        inputs,
+        session,
+    })
 }
