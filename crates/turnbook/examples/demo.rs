@@ -25,6 +25,8 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// A file of the project that the agent is asked to read.
 const NOTES: (&str, &str) = ("notes.txt", "Buy milk.\nCall the dentist.\n");
+/// The folder that the agent works in, where it is the user's own.
+const PROJECT: &str = "project";
 /// How much of an answer is shown before something happens to its turn, in bytes.
 const ENOUGH: usize = 30;
 
@@ -58,8 +60,9 @@ impl Stage {
 
     fn mine() -> Outcome<Self> {
         let folder = tempfile::tempdir()?;
-        std::fs::write(folder.path().join(NOTES.0), NOTES.1)?;
-        say("On your own OpenCode with your own model, in an empty folder and with a new store;")?;
+        std::fs::create_dir(folder.path().join(PROJECT))?;
+        std::fs::write(folder.path().join(PROJECT).join(NOTES.0), NOTES.1)?;
+        say("On your own OpenCode with your own model, in a new folder and with a new store;")?;
         say("your OpenCode keeps the conversation.")?;
         Ok(Self::Mine { folder })
     }
@@ -79,8 +82,8 @@ impl Stage {
             Self::Mine { folder } => {
                 let mut command = Command::new(program);
                 // Beside what the agent works on.
-                let store = folder.path().join(".turnbook/ledger.sqlite");
-                command.current_dir(folder.path()).env("TURNBOOK_STORE", store);
+                let store = folder.path().join("ledger.sqlite");
+                command.current_dir(folder.path().join(PROJECT)).env("TURNBOOK_STORE", store);
                 command
             }
         };
@@ -109,7 +112,7 @@ impl Stage {
             std::io::stdout().flush()?;
             shown += read;
             if read == 0 {
-                break;
+                return say(&format!("(it was too short: {})", child.wait()?));
             }
         }
         say(words)?;
