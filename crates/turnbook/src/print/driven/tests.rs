@@ -99,6 +99,8 @@ fn report(completion: Completion, calls: &[Counters]) -> TurnReport {
     let mut usage = Usage::default();
     calls.iter().for_each(|call| usage.add(call));
     TurnReport {
+        kind: None,
+        admitted_at: None,
         thread: thread(),
         turn: turn(),
         first: Seq(5),
