@@ -68,7 +68,7 @@ impl<'c> Transaction<'c> {
         self.written.get()
     }
 
-    /// Tells whether names are remembered that stand or fall with this transaction.
+    /// Tells whether names may be remembered that stand or fall with this transaction.
     pub(crate) fn has_new_names(&self) -> bool {
         self.last_name.get().is_some()
     }
@@ -171,7 +171,7 @@ impl<'c> Transaction<'c> {
 
     /// [`Self::put`] for a part of a row that is kept in a table of its own.
     pub(crate) fn put_part(&self, table: &'static Table, row: NewRow<'_>) -> Result<()> {
-        self.write(table, table.upsert, row)
+        self.write(table, table.upsert, row).map(drop)
     }
 
     /// Adds a row.
@@ -185,9 +185,10 @@ impl<'c> Transaction<'c> {
         self.written.set(self.written.get() + rows);
     }
 
-    fn write(&self, table: &'static Table, sql: &str, row: NewRow<'_>) -> Result<()> {
+    /// Gives how many rows were added or changed.
+    fn write(&self, table: &'static Table, sql: &str, row: NewRow<'_>) -> Result<usize> {
         let mut statement = self.statement(sql)?;
-        self.engine(statement.execute(rusqlite::params_from_iter(row.sealed(table)))).map(drop)
+        self.engine(statement.execute(rusqlite::params_from_iter(row.sealed(table))))
     }
 
     /// Deletes rows; gives how many. Only evidence that is pruned is ever deleted.
@@ -233,15 +234,21 @@ impl<'c> Transaction<'c> {
 
     /// Gives the id of a text; stores it where it is new.
     pub(crate) fn intern(&self, text: &str) -> Result<i64> {
-        if let Some(id) = self.find_name(text)? {
+        if let Some(id) = self.names.borrow().id(text) {
             return Ok(id);
         }
         let last = match self.last_name.get() {
             Some(id) => id,
             None => self.number("SELECT max(id) FROM name", ())?.unwrap_or(NONE),
         };
+        self.last_name.set(Some(last));
         let id = last + 1;
-        self.write(&NAME, NAME.insert, NewRow::new().int(id).text(text))?;
+        // Most names that are not remembered are new: it is not asked first.
+        let sql = "INSERT INTO name VALUES (:id, :text, :checksum) ON CONFLICT (text) DO NOTHING";
+        if self.write(&NAME, sql, NewRow::new().int(id).text(text))? == 0 {
+            let missing = || corrupt(self.file, "table name has a text that it does not find");
+            return self.find_name(text)?.ok_or_else(missing);
+        }
         self.last_name.set(Some(id));
         self.absent.borrow_mut().remove(text);
         self.names.borrow_mut().remember(id, Arc::from(text));
