@@ -1,13 +1,16 @@
 //! Which format does a file have, and how does an older one become the newest?
 //!
-//! | format | since | what changed |
+//! The format is 0, and may change, until histories can be imported; it has numbered revisions. Then
+//! format 1 is frozen, and has a number above theirs.
+//!
+//! | revision | since | what changed |
 //! | --- | --- | --- |
-//! | 0 | first | may still change; every change migrates |
+//! | 0 | first | |
 //! | 1 | subagents | indexes on who started a conversation, and on requests that were never seen; calls of a subagent have the owner of the turn that started it |
 //!
-//! The format is `user_version` in the file's header. A migration runs in one transaction with the
-//! change of that number, so that a crash leaves the old format or the new one. A file of every
-//! format that was ever written is kept in `tests/formats`.
+//! The revision is `user_version` in the file's header. A migration runs in one transaction with the
+//! change of that number, so that a crash leaves the old revision or the new one. A file of every
+//! revision that was ever written is kept in `tests/formats`.
 
 use std::cell::RefCell;
 
@@ -20,13 +23,13 @@ use crate::{
     transaction::{NewRow, Transaction},
 };
 
-/// Makes a file of one format, which errors name, into one of the next.
+/// Makes a file of one revision, which errors name, into one of the next.
 type Migration = fn(&str, &Connection) -> Result<(), StoreError>;
 
-/// The migration at place `n` leads from format `n` to `n + 1`.
+/// The migration at place `n` leads from revision `n` to `n + 1`.
 const MIGRATIONS: &[Migration] = &[subagents];
 
-/// The format that this build writes.
+/// The revision of format 0 that this build writes.
 #[expect(clippy::cast_possible_wrap, reason = "a list in this file is short")]
 pub(crate) const FORMAT: i64 = MIGRATIONS.len() as i64;
 
@@ -81,7 +84,7 @@ pub(crate) fn upgrade(file: &str, connection: &mut Connection) -> Result<(), Sto
     apply(file, connection, MIGRATIONS)?;
     let fail = |error| classify(file, error);
     if schema::definitions(connection).map_err(fail)? != schema::expected().map_err(fail)? {
-        return Err(corrupt(file, format!("its tables are not those of format {FORMAT}")));
+        return Err(corrupt(file, format!("its tables are not those of format 0.{FORMAT}")));
     }
     Ok(())
 }

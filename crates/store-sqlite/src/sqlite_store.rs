@@ -58,7 +58,7 @@ impl Link {
 pub struct Info {
     /// The version of the engine.
     pub sqlite: &'static str,
-    /// The format of the file.
+    /// The revision of format 0 that the file has.
     pub format: i64,
     /// The size of the file, in bytes.
     pub file_bytes: u64,
@@ -67,7 +67,8 @@ pub struct Info {
 }
 
 impl SqliteStore {
-    /// The format that this build writes; older ones are migrated when they are opened.
+    /// The revision of format 0 that this build writes; older ones are migrated when they are
+    /// opened.
     pub const FORMAT: i64 = migrate::FORMAT;
 
     /// Opens a store; creates the file and its folders where they are missing, for their owner

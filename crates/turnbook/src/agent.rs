@@ -40,7 +40,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// [`Failure::Reach`].
+    /// [`Failure::Harness`].
     pub(crate) async fn attach(context: &Context, url: &str) -> Result<Self, Failure> {
         let (client, provider) = OpenCode::attach(&client_config(context, url)).await?;
         Ok(Self { client: Arc::new(client), provider, own: None })
@@ -50,7 +50,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// [`Failure::Serve`] and [`Failure::Reach`].
+    /// [`Failure::Serve`] and [`Failure::Harness`].
     pub(crate) async fn start(context: &Context, directory: &Path) -> Result<Self, Failure> {
         let program = context.config.program.value.clone();
         let server = OwnServer::start(&Serve { program, ..Serve::new(directory) }).await?;
@@ -65,7 +65,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// [`Failure::Reach`]; [`Failure::NoServer`] for a session that was never driven.
+    /// [`Failure::Harness`]; [`Failure::NoServer`] for a session that was never driven.
     pub(crate) async fn of_driver(
         context: &Context,
         driver: Option<&Driver>,
@@ -94,7 +94,7 @@ impl Agent {
 ///
 /// # Errors
 ///
-/// [`Failure::Reach`].
+/// [`Failure::Harness`].
 pub(crate) fn files(context: &Context) -> Result<Arc<dyn Harness>, Failure> {
     let config = with_files(context, ClientConfig::new(NOWHERE));
     Ok(Arc::new(OpenCode::new(&config)?))
@@ -104,7 +104,7 @@ pub(crate) fn files(context: &Context) -> Result<Arc<dyn Harness>, Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure::Reach`].
+/// [`Failure::Harness`].
 pub(crate) fn last(
     context: &Context,
     driver: Option<&Driver>,

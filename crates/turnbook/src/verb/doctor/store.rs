@@ -33,7 +33,7 @@ fn look(path: &Path) -> Result<String, Failure> {
         count => format!("{count} sessions"),
     };
     Ok(format!(
-        "{sessions} in {} bytes and a log of {} bytes; format {}, SQLite {}",
+        "{sessions} in {} bytes and a log of {} bytes; format 0.{}, SQLite {}",
         info.file_bytes, info.wal_bytes, info.format, info.sqlite
     ))
 }
