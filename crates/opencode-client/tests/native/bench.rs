@@ -138,10 +138,15 @@ pub(crate) async fn follow(
             let sent = client.answer(&ask, &answer(&ask), Pass::unfenced()).await;
             assert_eq!(sent, Dispatch::Sent(()));
         }
-        if fold.owner() == Owner::Idle {
+        if is_over(&fold) {
             return fold;
         }
     }
+}
+
+/// Tells whether the turns that were seen have ended; a thread is idle also before its first.
+pub(crate) fn is_over(fold: &Thread) -> bool {
+    fold.owner() == Owner::Idle && !fold.receipts().is_empty()
 }
 
 /// Takes the next report into a fold, when it is of that thread; gives what is asked in it.
@@ -153,6 +158,10 @@ pub(crate) async fn observe(reports: &mut dyn Reports, thread: &mut Thread) -> O
 pub(crate) fn fold(report: Report, fold: &mut Thread) -> Option<Ask> {
     match report {
         Report::Seen { thread, seen } if thread == *fold.id() => {
+            // Idle was true of what was seen before.
+            if fold.owner() == Owner::Idle {
+                fold.observe(Observation::Owner(Owner::Unknown));
+            }
             seen.into_iter().for_each(|seen| fold.observe(seen.observation));
             None
         }

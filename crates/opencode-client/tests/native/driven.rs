@@ -206,7 +206,7 @@ async fn follow_with_threads(
 ) -> (Thread, Vec<ThreadId>) {
     let mut fold = Thread::new(thread.clone());
     let mut told = Vec::new();
-    while fold.owner() != Owner::Idle {
+    while !bench::is_over(&fold) {
         let report = next(reports).await;
         if let Report::Thread(info) = &report {
             told.push(info.thread.clone());
