@@ -21,6 +21,8 @@ async fn ask_with(model: &Model, prompt: &str, fields: &str) -> reqwest::Result<
             {{"role":"user","content":"earlier"}},{{"role":"assistant","content":null}},
             {{"role":"user","content":[{{"type":"text","text":{prompt}}}]}}]}}"#
     );
+    // A build of the whole workspace brings TLS, and then somebody has to name the cryptography.
+    let _named = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::new()
         .post(format!("{}/chat/completions", model.base_url()))
         .header("content-type", "application/json")

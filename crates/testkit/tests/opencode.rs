@@ -77,12 +77,12 @@ async fn post<T: serde::de::DeserializeOwned>(
     route: &str,
     body: String,
 ) -> Outcome<T> {
-    let request = reqwest::Client::new().post(format!("{}{route}", server.url()));
+    let request = http().post(format!("{}{route}", server.url()));
     read(server, request.header("content-type", "application/json").body(body)).await
 }
 
 async fn get<T: serde::de::DeserializeOwned>(server: &OpenCode, route: &str) -> Outcome<T> {
-    read(server, reqwest::Client::new().get(format!("{}{route}", server.url()))).await
+    read(server, http().get(format!("{}{route}", server.url()))).await
 }
 
 async fn read<T: serde::de::DeserializeOwned>(
@@ -225,4 +225,10 @@ async fn a_compaction_is_told_from_a_step_and_an_abort_from_an_answer() -> Outco
         ]
     );
     Ok(())
+}
+
+fn http() -> reqwest::Client {
+    // A build of the whole workspace brings TLS, and then somebody has to name the cryptography.
+    let _named = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
 }

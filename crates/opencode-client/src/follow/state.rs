@@ -14,6 +14,8 @@ use verbatim::{Redactor, digest};
 use crate::server::Server;
 
 /// How much is remembered of messages and parts; beyond it all is forgotten, and some things are
+/// What the server cannot write out when it is asked for the message alone.
+const POISON: &str = "json_schema";
 /// How long after a message changed a run that would be told is waited for.
 const QUIET: Duration = Duration::from_millis(500);
 /// told once more than needed.
@@ -61,6 +63,8 @@ pub(super) struct State {
     told: HashMap<Key, u64>,
     resting: BTreeMap<ThreadId, Resting>,
     owners: BTreeMap<ThreadId, Owner>,
+    /// What events told of prompts that the server may refuse to give singly, see `poison`.
+    poisonous: HashMap<Key, Box<str>>,
     /// The last wish for each thread that was looked at on wish.
     tickets: BTreeMap<ThreadId, Ticket>,
     sequences: HashMap<ThreadId, u64>,
@@ -80,6 +84,7 @@ impl State {
             told: HashMap::new(),
             resting: BTreeMap::new(),
             owners: BTreeMap::new(),
+            poisonous: HashMap::new(),
             tickets: BTreeMap::new(),
             sequences: HashMap::new(),
             parts: HashMap::new(),
@@ -126,7 +131,12 @@ impl State {
                 if is_quiet && !self.resting.contains_key(&thread) {
                     self.rest(thread.clone(), now + QUIET);
                 }
-                self.dirty((thread, message), now, Some(info));
+                let key = (thread, message);
+                if info.contains(POISON) {
+                    bounded(&mut self.poisonous);
+                    self.poisonous.insert(key.clone(), info.clone());
+                }
+                self.dirty(key, now, Some(info));
                 Vec::new()
             }
             Event::MessageRemoved { thread, message } => {
@@ -164,8 +174,9 @@ impl State {
             let dirty = self.dirty.remove(&key)?;
             bounded(&mut self.read_at);
             self.read_at.insert(key.clone(), now);
+            let info = dirty.info.or_else(|| self.poisonous.get(&key).cloned());
             let (thread, message) = key;
-            return Some(Job::Read { thread, message, info: dirty.info });
+            return Some(Job::Read { thread, message, info });
         }
         let due = self.resting.iter().filter(|(_, resting)| resting.due <= now);
         let thread =
@@ -346,6 +357,7 @@ impl State {
         self.dirty.retain(|(other, _), _| other != thread);
         self.read_at.retain(|(other, _), _| other != thread);
         self.told.retain(|(other, _), _| other != thread);
+        self.poisonous.retain(|(other, _), _| other != thread);
         self.resting.remove(thread);
         self.owners.remove(thread);
         self.tickets.remove(thread);

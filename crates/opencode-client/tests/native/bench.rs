@@ -46,7 +46,7 @@ impl Bench {
 
     /// Reads as another client would; gives the status.
     pub(crate) async fn status_of(&self, route: &str) -> u16 {
-        let answer = reqwest::Client::new()
+        let answer = http()
             .get(format!("{}{route}", self.server.url()))
             .header("authorization", self.server.authorization())
             .send();
@@ -58,7 +58,7 @@ impl Bench {
     pub(crate) async fn post(&self, thread: &ThreadId, key: &Key, fields: &str) {
         let text = key.prompt("go on");
         let body = format!(r#"{{{fields}"parts":[{{"type":"text","text":"{text}"}}]}}"#);
-        let answer = reqwest::Client::new()
+        let answer = http()
             .post(format!("{}/session/{thread}/message", self.server.url()))
             .header("authorization", self.server.authorization())
             .header("content-type", "application/json")
@@ -251,4 +251,11 @@ pub(crate) fn tally(usage: &Usage) -> Tally {
         output: known(usage.output.value()),
         reasoning: known(usage.reasoning.value()),
     }
+}
+
+/// Another client than ours.
+fn http() -> reqwest::Client {
+    // A build with TLS wants somebody to name the cryptography; the first one did.
+    let _named = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
 }
