@@ -10,7 +10,7 @@ use testkit::{
 };
 
 use crate::{
-    desk::{Dice, number},
+    desk::{Counters, Dice, number},
     fold::turnbook,
     rig::{Rig, request},
     server::{Outcome, Server},
@@ -103,29 +103,6 @@ struct Receipt {
     usage: Counters,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Counters {
-    input: Option<u64>,
-    cache_read: Option<u64>,
-    output: Option<u64>,
-    reasoning: Option<u64>,
-    calls: u64,
-    unknown_calls: u64,
-}
-
-impl From<Counters> for Tally {
-    fn from(counters: Counters) -> Self {
-        Self {
-            calls: counters.calls,
-            unknown_calls: counters.unknown_calls,
-            input: counters.input.unwrap_or(0),
-            cache_read: counters.cache_read.unwrap_or(0),
-            output: counters.output.unwrap_or(0),
-            reasoning: counters.reasoning.unwrap_or(0),
-        }
-    }
-}
-
 /// The session's own history, folded by the program.
 async fn folded(server: &Server, session: &str) -> Outcome<BTreeMap<String, Receipt>> {
     let history = server.history(session).await?;
@@ -159,7 +136,7 @@ async fn usage_per_request_equals_what_the_model_served() -> Outcome {
         server.prompt(&session, &id, &key.prompt("go on"), scenario.model).await?;
         let receipt = folded(&server, &session).await?.remove(&id).expect("the request was stored");
         let tally: Tally = model.served()[before..].iter().filter(is_traced).collect();
-        found.push((scenario.name, receipt.status, Tally::from(receipt.usage)));
+        found.push((scenario.name, receipt.status, Tally::from(&receipt.usage)));
         expected.push((scenario.name, scenario.status.to_owned(), tally));
     }
     assert_eq!(found, expected);
@@ -207,7 +184,7 @@ async fn a_cut_call_is_unknown_and_later_turns_work() -> Outcome {
     let found: Vec<_> = folded(&server, &session)
         .await?
         .into_values()
-        .map(|receipt| (receipt.request, receipt.status, Tally::from(receipt.usage)))
+        .map(|receipt| (receipt.request, receipt.status, Tally::from(&receipt.usage)))
         .collect();
     let row = |request: &str, status: &str, tally| (request.to_owned(), status.to_owned(), tally);
     assert_eq!(

@@ -365,6 +365,14 @@ pub enum BookError {
     Store(#[from] StoreError),
 }
 
+impl From<BookError> for StoreError {
+    fn from(error: BookError) -> Self {
+        match error {
+            BookError::Record(RecordError { source, .. }) | BookError::Store(source) => source,
+        }
+    }
+}
+
 /// Tells whether the same may succeed when it is tried again.
 fn is_transient(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable { .. } | StoreError::OutcomeUnknown { .. })

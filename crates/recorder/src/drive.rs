@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::{ask, clock, error::DriveError, ours::is_ours, recorder::Recorder};
+use crate::{ask, clock, error::DriveError, ours::is_ours, provider::stored, recorder::Recorder};
 
 /// How many of the newest conversations are looked through for one that we may have made.
 const THREADS: usize = 50;
@@ -126,10 +126,7 @@ impl Drive {
     ) -> std::result::Result<(), DriveError> {
         let (session, driver) = (self.session.clone(), self.driver.clone());
         let endpoint = Endpoint::new(&*provider.endpoint).ok();
-        let process = provider.process.map(|process| store::ProcessIdentity {
-            pid: process.pid,
-            start_time: process.start_time,
-        });
+        let process = provider.process.map(stored);
         self.driver = ask::update(self.recorder.writer(), move |ledger| {
             ledger.describe_provider(&session, &driver, endpoint.as_ref(), process)
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use harness::{Liveness, ProcessIdentity, ReachError, Seen};
+use harness::{Liveness, ReachError, Seen};
 use receipts::{MessageId, Observation, Owner, RequestId, SessionId, ThreadId, UnixMillis};
 use store::{Dispatch, Driver, Intent, Refusal, Session, StoreError};
 
@@ -12,6 +12,7 @@ use crate::{
     book::{owner_seen, record_exited},
     clock,
     error::DriveError,
+    provider::liveness,
     recorder::Recorder,
     thread::ThreadRecorder,
 };
@@ -89,9 +90,10 @@ impl Recorder {
         root: &ThreadId,
         belief: Belief,
     ) -> Result<Found, DriveError> {
+        let is_dead = |driver: &Driver| liveness(driver) == Liveness::Dead;
         let death = match belief {
             Belief::OwnerIsDead => Death::Believed,
-            Belief::Evidence if is_proven_dead(session.driver.as_ref()) => Death::Proven,
+            Belief::Evidence if session.driver.as_ref().is_some_and(is_dead) => Death::Proven,
             Belief::Evidence => Death::Unproven,
         };
         let mut found = Found::nothing();
@@ -308,13 +310,6 @@ fn message_id(seen: &Seen) -> Option<MessageId> {
         | Observation::Owner(_)
         | Observation::Gap(_) => None,
     }
-}
-
-fn is_proven_dead(driver: Option<&Driver>) -> bool {
-    driver.and_then(|driver| driver.process).is_some_and(|process| {
-        let identity = ProcessIdentity { pid: process.pid, start_time: process.start_time };
-        identity.liveness() == Liveness::Dead
-    })
 }
 
 async fn blocking<T: Send + 'static>(

@@ -2,10 +2,11 @@
 
 use std::{path::Path, sync::Arc};
 
-use harness::{Harness, ProcessIdentity, Provider};
+use harness::{Harness, Liveness, Provider};
 use opencode_client::{
     Config as ClientConfig, Credentials, Limits, OpenCode, OwnServer, Serve, database_in,
 };
+use recorder::liveness;
 use store::Driver;
 
 use crate::{
@@ -96,7 +97,9 @@ impl Agent {
 ///
 /// [`Failure::Harness`].
 pub(crate) fn files(context: &Context) -> Result<Arc<dyn Harness>, Failure> {
-    let config = with_files(context, ClientConfig::new(NOWHERE));
+    let mut config = with_files(context, ClientConfig::new(NOWHERE));
+    // What nothing can answer need not be asked again.
+    config.limits.read_attempts = 1;
     Ok(Arc::new(OpenCode::new(&config)?))
 }
 
@@ -122,7 +125,7 @@ pub(crate) fn last(
 
 /// Tells whether the process behind a driver's provider is proven gone.
 pub(crate) fn is_dead(driver: &Driver) -> bool {
-    liveness(driver) == Some(harness::Liveness::Dead)
+    liveness(driver) == Liveness::Dead
 }
 
 /// Tells whether a run that goes on uses a driver's provider: it drives, or the server is its own
@@ -132,12 +135,7 @@ pub(crate) fn is_in_use(context: &Context, driver: &Driver) -> bool {
         let endpoint = driver.endpoint.as_ref();
         endpoint.is_some_and(|endpoint| Lease::find(&context.runtime, endpoint.as_str()).is_some())
     };
-    liveness(driver) == Some(harness::Liveness::Live) && (driver.exec.is_some() || is_own())
-}
-
-fn liveness(driver: &Driver) -> Option<harness::Liveness> {
-    let process = driver.process?;
-    Some(ProcessIdentity { pid: process.pid, start_time: process.start_time }.liveness())
+    liveness(driver) == Liveness::Live && (driver.exec.is_some() || is_own())
 }
 
 /// Gives what a client needs to reach a server of the configuration.

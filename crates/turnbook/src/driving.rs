@@ -4,15 +4,21 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use harness::Harness;
 use receipts::{ExecId, SessionId, UnixMillis};
-use recorder::{Drive, DriveError, Locks, Recorder};
+use recorder::{Drive, DriveError, Locks, Recorder, is_provider};
 use store::{
-    Driver, ExecOutcome, HarnessName, Labels, NewExec, NewSession, Provider, Session, StoreError,
-    Writer,
+    ExecOutcome, HarnessName, Labels, NewExec, NewSession, Provider, Session, StoreError, Writer,
 };
 use store_sqlite::SqliteStore;
 use verbatim::Redactor;
 
-use crate::{agent::Agent, context::Context, exit::Failure, names};
+use crate::{
+    agent::Agent,
+    args::SessionArgs,
+    context::Context,
+    exit::{Code, Failure},
+    names, open,
+    runtime::block_on,
+};
 
 /// How much longer than one send a lock is waited for.
 const LOCK_MARGIN: Duration = Duration::from_secs(5);
@@ -27,58 +33,75 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Opens the store, making it where there is none, and records that this program runs.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Store`].
-    pub(crate) fn begin(context: &Context) -> Result<Self, Failure> {
-        let run = Self::open(context)?;
-        let exec = run.exec.clone();
-        let redactor = Redactor::default();
-        let argv =
-            std::env::args_os().map(|argument| redactor.redact(&argument.to_string_lossy()).into());
-        let new = NewExec {
-            id: exec,
-            parent: None,
-            argv: argv.collect(),
-            cwd: std::env::current_dir().ok().map(|cwd| cwd.to_string_lossy().into()),
-            started_at: context.now,
-        };
-        run.writer.update(move |ledger| ledger.start_exec(&new))?;
-        Ok(run)
-    }
-
-    /// Opens the store for a run that drives nothing, and is not recorded.
+    /// Opens the store, making it where there is none.
     ///
     /// # Errors
     ///
     /// [`Failure::Store`].
     pub(crate) fn open(context: &Context) -> Result<Self, Failure> {
-        let path = &context.config.store.value;
-        let writer = Writer::new(Arc::new(SqliteStore::open(path)?));
+        Ok(Self::of(context, SqliteStore::open(&context.config.store.value)?))
+    }
+
+    /// Opens the store that is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`open::existing`].
+    pub(crate) fn existing(context: &Context) -> Result<Self, Failure> {
+        Ok(Self::of(context, open::existing(&context.config.store.value)?))
+    }
+
+    fn of(context: &Context, store: SqliteStore) -> Self {
+        let writer = Writer::new(Arc::new(store));
         let send = context.config.send_ms.value.duration();
-        let mut locks = path.clone().into_os_string();
+        let mut locks = context.config.store.value.clone().into_os_string();
         locks.push(".locks");
         let locks = Locks::new(PathBuf::from(locks), send + LOCK_MARGIN);
-        Ok(Self { writer, exec: names::exec(), locks, send })
+        Self { writer, exec: names::exec(), locks, send }
+    }
+
+    /// Does the work of this program between the records of its start and its end.
+    ///
+    /// # Errors
+    ///
+    /// What `work` gives, and [`Failure::Store`].
+    pub(crate) fn recorded(
+        &self,
+        context: &Context,
+        work: impl Future<Output = Result<Code, Failure>>,
+    ) -> Result<Code, Failure> {
+        let redactor = Redactor::default();
+        let argv =
+            std::env::args_os().map(|argument| redactor.redact(&argument.to_string_lossy()).into());
+        let new = NewExec {
+            id: self.exec.clone(),
+            parent: None,
+            argv: argv.collect(),
+            cwd: std::env::current_dir().ok().map(|cwd| cwd.to_string_lossy().into()),
+            started_at: context.now,
+        };
+        self.writer.update(move |ledger| ledger.start_exec(&new))?;
+        let done = block_on(work)?;
+        let code = done.as_ref().map_or_else(Failure::code, |code| *code);
+        let (exec, at) = (self.exec.clone(), open::now());
+        let outcome = ExecOutcome::Exited(code.number().into());
+        self.writer.update(move |ledger| ledger.end_exec(&exec, outcome, at))?;
+        done
+    }
+
+    /// Finds the session that is meant.
+    ///
+    /// # Errors
+    ///
+    /// As [`open::session`].
+    pub(crate) fn session(&self, args: &SessionArgs) -> Result<Session, Failure> {
+        self.writer.view(|ledger| Ok(open::session(ledger, &args.session)))?
     }
 
     /// Makes the recorder of an agent.
     pub(crate) fn recorder(&self, client: Arc<dyn Harness>) -> Recorder {
         let (writer, locks) = (self.writer.clone(), self.locks.clone());
         Recorder::new(writer, client, locks, self.exec.clone(), self.send)
-    }
-
-    /// Records how this program ends.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Store`].
-    pub(crate) fn end(&self, code: u8, at: UnixMillis) -> Result<(), Failure> {
-        let exec = self.exec.clone();
-        let outcome = ExecOutcome::Exited(code.into());
-        Ok(self.writer.update(move |ledger| ledger.end_exec(&exec, outcome, at))?)
     }
 }
 
@@ -96,26 +119,20 @@ pub(crate) struct Wanted {
 ///
 /// # Errors
 ///
-/// [`Failure::Store`]; [`StoreError::Conflict`] when another folder is named for a session that is
-/// there.
-pub(crate) fn session(run: &Run, wanted: Wanted, now: UnixMillis) -> Result<Session, Failure> {
-    Ok(run.writer.update(move |ledger| {
-        let workdir: Box<str> = wanted.workdir.to_string_lossy().into();
-        if let Some(session) = ledger.session(&wanted.id)? {
-            let differs = session.fixed.workdir.as_ref() != Some(&workdir);
-            if wanted.is_workdir_named && differs {
-                return Err(StoreError::conflict(format_args!("session {}", wanted.id), "workdir"));
-            }
-            return Ok(session);
-        }
-        ledger.create_session(&NewSession {
-            id: wanted.id.clone(),
-            harness: HarnessName::new("opencode").expect("a constant that is not empty"),
-            created_at: now,
-            workdir: Some(workdir),
-            title: None,
-            labels: wanted.labels.clone(),
-        })
+/// [`Failure::Store`].
+pub(crate) fn session(run: &Run, wanted: &Wanted, now: UnixMillis) -> Result<Session, Failure> {
+    let new = NewSession {
+        id: wanted.id.clone(),
+        harness: HarnessName::new("opencode").expect("a constant that is not empty"),
+        created_at: now,
+        workdir: Some(wanted.workdir.to_string_lossy().into()),
+        title: None,
+        labels: wanted.labels.clone(),
+    };
+    Ok(run.writer.update(move |ledger| match ledger.session(&new.id)? {
+        // Another process was faster.
+        Some(session) => Ok(session),
+        None => ledger.create_session(&new),
     })?)
 }
 
@@ -191,17 +208,9 @@ async fn claim(
     let current = recorder.writer().view(|ledger| ledger.session(session))?;
     let current = current.and_then(|session| session.driver);
     let provider = match (&current, agent) {
-        (Some(driver), Some(agent)) if !is_same(driver, agent) => Provider::Replace,
+        (Some(driver), Some(agent)) if !is_provider(driver, &agent.provider) => Provider::Replace,
         (None, _) => Provider::Replace,
         (Some(_), _) => Provider::Keep,
     };
     recorder.claim(session, current, provider).await
-}
-
-/// Tells whether a driver's provider is the agent that was reached.
-fn is_same(driver: &Driver, agent: &Agent) -> bool {
-    let process = agent.provider.process.map(|process| (process.pid, process.start_time));
-    let stored = driver.process.map(|process| (process.pid, process.start_time));
-    let endpoint = driver.endpoint.as_ref().map(store::Endpoint::as_str);
-    stored == process && endpoint == Some(&*agent.provider.endpoint)
 }

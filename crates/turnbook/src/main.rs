@@ -11,6 +11,7 @@ mod lease;
 mod names;
 mod open;
 mod print;
+mod runtime;
 mod verb;
 
 use std::process::ExitCode;

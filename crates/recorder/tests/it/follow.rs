@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use harness::{PromptMode, Report};
 use receipts::{Completion, Fact, FactBody, Finish, Owner, Status, UnixMillis};
-use recorder::{Adopt, Depth, Following, Told};
+use recorder::{Adopt, Depth, Following, LiveEvent, Told};
 use store::Batch;
 
 use crate::{
@@ -22,6 +22,10 @@ async fn following(process: &crate::world::Process) -> Following {
 
 fn admitted(told: &Told) -> bool {
     matches!(told, Told::Recorded { facts, .. } if facts.iter().any(|it| it.body.kind() == "admitted"))
+}
+
+fn is_end(told: &Told) -> bool {
+    matches!(told, Told::Turn { event: LiveEvent::TurnCompleted { .. }, .. })
 }
 
 fn is_unrecorded(told: &Told) -> bool {
@@ -44,10 +48,7 @@ async fn nothing_is_announced_before_it_is_stored_and_then_once_in_order() {
         let told = until(&mut following, is_unrecorded).await;
         assert_eq!(announced(&told), [""; 0]);
     }
-    let told = until(&mut following, |told| {
-        matches!(told, Told::Turn { event: recorder::LiveEvent::TurnCompleted { .. }, .. })
-    })
-    .await;
+    let told = until(&mut following, is_end).await;
     let started = format!("{turn} started");
     let failed = format!("{turn} failed with Aborted");
     assert_eq!(announced(&told), [started, failed, format!("{turn} interrupted")]);
@@ -317,10 +318,7 @@ async fn of_two_ends_the_stored_one_is_announced() {
         ledger.append(&Batch { session, thread, facts, evidence: None, at: UnixMillis(9) })
     });
     world.fake.show(TALK, world.fake.step("a", &turn).ended(Finish::Stop));
-    let told = until(&mut following, |told| {
-        matches!(told, Told::Turn { event: recorder::LiveEvent::TurnCompleted { .. }, .. })
-    })
-    .await;
+    let told = until(&mut following, is_end).await;
     let events = ["started", "failed with nothing", "lost"].map(|word| format!("{turn} {word}"));
     assert_eq!(announced(&told), events);
 }

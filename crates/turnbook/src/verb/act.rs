@@ -13,7 +13,7 @@ use crate::{
     context::Context,
     driving::{Run, Wheel},
     exit::{Code, Failure},
-    names, open, print,
+    names, print,
 };
 
 /// Asks for what runs in a session to be aborted.
@@ -86,17 +86,9 @@ impl Act<'_> {
 
 /// Takes the session over for a moment, does it, and lets go.
 pub(crate) fn run(act: &Act<'_>, context: &Context) -> Result<Code, Failure> {
-    let session = open::view(context, |ledger| open::session(ledger, &act.session().session))?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-    runtime.block_on(async {
-        let run = Run::begin(context)?;
-        let done = take_over(act, context, (&run, &session)).await;
-        let code = done.as_ref().map_or_else(Failure::code, |code| *code);
-        run.end(code.number(), open::now())?;
-        done
-    })
+    let run = Run::existing(context)?;
+    let session = run.session(act.session())?;
+    run.recorded(context, take_over(act, context, (&run, &session)))
 }
 
 async fn take_over(
@@ -217,8 +209,8 @@ fn answer(args: &Reply, ask: &Ask) -> Result<Answer, Failure> {
 
 /// Closes a session.
 pub(crate) fn close(args: &Close, context: &Context) -> Result<Code, Failure> {
-    let session = open::view(context, |ledger| open::session(ledger, &args.session.session))?;
-    let run = Run::open(context)?;
+    let run = Run::existing(context)?;
+    let session = run.session(&args.session)?;
     let (id, now) = (session.id().clone(), context.now);
     run.writer.update(move |ledger| ledger.close_session(&id, now))?;
     print::line_out(&format!("session {} is closed", session.id()))?;

@@ -15,6 +15,7 @@ use crate::{
     context::Start,
     exit::{Code, Failure},
     print,
+    runtime::block_on,
 };
 
 /// Looks at everything that turnbook needs; changes nothing.
@@ -91,9 +92,7 @@ impl State {
 
 /// Looks, prints, and ends with the code of the first thing that is wrong.
 pub(crate) fn run(args: &Args, start: &Start) -> Result<Code, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-    let checks = runtime.block_on(look(start));
+    let checks = block_on(look(start))?;
     print::text_out(&match args.format.format() {
         Format::Human => print::doctor_human(&checks, start.paint),
         Format::Json => print::doctor_json(&checks),

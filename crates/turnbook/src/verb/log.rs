@@ -12,6 +12,7 @@ use crate::{
     context::Context,
     exit::{Code, Failure},
     open, print,
+    runtime::block_on,
 };
 
 /// How many events are read at once.
@@ -46,9 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
         context,
     };
     if args.follow {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-        runtime.block_on(log.follow())?;
+        block_on(log.follow())??;
     } else {
         log.catch_up()?;
     }

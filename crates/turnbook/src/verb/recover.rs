@@ -12,6 +12,7 @@ use crate::{
     driving::Run,
     exit::{Code, Failure},
     open, print,
+    runtime::block_on,
 };
 
 /// Catches up every known session from the agent's own history, and settles what was sent.
@@ -40,34 +41,39 @@ pub(crate) struct Outcome {
 
 /// Recovers one session after the other; one that fails stops no other.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
-    let sessions = open::view(context, |ledger| match &args.session {
-        Some(name) => Ok(vec![open::session(ledger, name)?]),
-        None => Ok(open::sessions(ledger)?),
-    })?;
+    let run = Run::existing(context)?;
+    let sessions = run.writer.view(|ledger| {
+        Ok(match &args.session {
+            Some(name) => open::session(ledger, name).map(|session| vec![session]),
+            None => Ok(open::sessions(ledger)?),
+        })
+    })??;
+    block_on(recover_all(args, context, (&run, sessions)))?
+}
+
+async fn recover_all(
+    args: &Args,
+    context: &Context,
+    (run, sessions): (&Run, Vec<Session>),
+) -> Result<Code, Failure> {
     let belief = if args.owner_is_dead { Belief::OwnerIsDead } else { Belief::Evidence };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-    runtime.block_on(async {
-        let run = Run::open(context)?;
-        let mut worst = Code::Completed;
-        if sessions.is_empty() && args.format.format() == Format::Human {
-            print::line_out("no sessions yet")?;
+    let mut worst = Code::Completed;
+    if sessions.is_empty() && args.format.format() == Format::Human {
+        print::line_out("no sessions yet")?;
+    }
+    for session in sessions {
+        let found = recover(context, run, &session, belief).await;
+        if let Err(failure) = &found {
+            worst = worst.max(failure.code());
         }
-        for session in sessions {
-            let found = recover(context, &run, &session, belief).await;
-            if let Err(failure) = &found {
-                worst = worst.max(failure.code());
-            }
-            let found = found.map_err(|failure| failure.message());
-            let outcome = Outcome { session: session.id().clone(), found };
-            print::line_out(&match args.format.format() {
-                Format::Human => print::recovered_human(&outcome, &context.style),
-                Format::Json => print::recovered_json(&outcome),
-            })?;
-        }
-        Ok(worst)
-    })
+        let found = found.map_err(|failure| failure.message());
+        let outcome = Outcome { session: session.id().clone(), found };
+        print::line_out(&match args.format.format() {
+            Format::Human => print::recovered_human(&outcome, &context.style),
+            Format::Json => print::recovered_json(&outcome),
+        })?;
+    }
+    Ok(worst)
 }
 
 async fn recover(

@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     driving::{self, Run, Wanted, Wheel},
     exit::{Code, Failure},
-    names, open,
+    names,
 };
 
 /// What the help shows.
@@ -102,19 +102,8 @@ impl FromStr for Label {
 /// Drives one turn.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
     let prompt = prompt(&args.prompt)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-    runtime.block_on(async {
-        let run = Run::begin(context)?;
-        let done = drive(args, context, (&run, prompt)).await;
-        let code = match &done {
-            Ok(code) => *code,
-            Err(failure) => failure.code(),
-        };
-        run.end(code.number(), open::now())?;
-        done
-    })
+    let run = Run::open(context)?;
+    run.recorded(context, drive(args, context, (&run, prompt)))
 }
 
 fn prompt(argument: &str) -> Result<String, Failure> {
@@ -144,7 +133,11 @@ async fn drive(
     // A session begins with an agent that is reached.
     let session = match known {
         Some(session) => session,
-        None => driving::session(run, wanted, context.now)?,
+        None => {
+            let session = driving::session(run, &wanted, context.now)?;
+            goes_on(&session, &wanted)?;
+            session
+        }
     };
     let workdir = session.fixed.workdir.clone();
     let recorder = run.recorder(Arc::clone(&agent.client));

@@ -57,16 +57,8 @@ pub(crate) enum What {
 
 /// Follows until a person ends it.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Code, Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Internal(error.into()))?;
-    runtime.block_on(async {
-        let run = Run::begin(context)?;
-        let done = watch(args, context, &run).await;
-        let code = done.as_ref().map_or_else(Failure::code, |code| *code);
-        run.end(code.number(), open::now())?;
-        done
-    })
+    let run = Run::open(context)?;
+    run.recorded(context, watch(args, context, &run))
 }
 
 async fn watch(args: &Args, context: &Context, run: &Run) -> Result<Code, Failure> {

@@ -30,6 +30,25 @@ pub(super) fn prompt(name: &str, at: i64) -> Message {
     }
 }
 
+/// The summary of a compaction, begun at 4.
+fn summary_until(end: i64) -> Message {
+    let mut summary = closed("s", 4, "c", Finish::Stop);
+    if let Body::Answer(answer) = &mut summary.body {
+        answer.role = AnswerRole::Summary;
+        answer.completed = Some(UnixMillis(end));
+    }
+    summary
+}
+
+/// A prompt with the words of the one that was asked at 1.
+fn saying_the_same(name: &str, at: i64) -> Message {
+    let mut same = prompt(name, at);
+    if let Body::Prompt(prompt) = &mut same.body {
+        prompt.content = Some(1);
+    }
+    same
+}
+
 pub(super) fn generated(name: &str, at: i64, why: Generated) -> Message {
     let mut message = prompt(name, at);
     if let Body::Prompt(prompt) = &mut message.body {
@@ -240,17 +259,6 @@ fn f1_compaction_loops_belong_to_the_request_that_drives_the_run() {
 
 #[test]
 fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
-    let replay = |name, at| {
-        let mut replay = prompt(name, at);
-        if let Body::Prompt(prompt) = &mut replay.body {
-            prompt.content = Some(1);
-        }
-        replay
-    };
-    let mut summary = closed("s", 4, "c", Finish::Stop);
-    if let Body::Answer(answer) = &mut summary.body {
-        answer.role = AnswerRole::Summary;
-    }
     let mut refused = closed("a", 2, "p", Finish::Stop);
     if let Body::Answer(answer) = &mut refused.body {
         answer.calls.clear();
@@ -261,11 +269,11 @@ fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
         prompt("p", 1),
         refused,
         generated("c", 3, Generated::OverflowCompaction),
-        summary,
-        replay("again", 6),
+        summary_until(5),
+        saying_the_same("again", 6),
         closed("b", 7, "again", Finish::Stop),
         // Said again by the client, later: a request of its own.
-        replay("later", 9),
+        saying_the_same("later", 9),
         closed("d", 10, "later", Finish::Stop),
     ];
     let thread = fold(history, Owner::Idle);
@@ -276,27 +284,15 @@ fn f1_an_unmarked_replay_after_an_overflow_belongs_to_its_request() {
 /// What was asked while the summary was made stands before the replay, and is answered under it.
 #[test]
 fn f1_a_prompt_queued_during_an_overflow_summary_is_absorbed_by_the_replay() {
-    let mut summary = closed("s", 4, "c", Finish::Stop);
-    if let Body::Answer(answer) = &mut summary.body {
-        answer.role = AnswerRole::Summary;
-        answer.completed = Some(UnixMillis(10));
-    }
-    let mut again = prompt("again", 11);
-    let mut twice = prompt("twice", 30);
-    for replay in [&mut again, &mut twice] {
-        if let Body::Prompt(prompt) = &mut replay.body {
-            prompt.content = Some(1);
-        }
-    }
     let history = [
         prompt("p", 1),
         closed("a", 2, "p", Finish::ToolCalls),
         generated("c", 3, Generated::OverflowCompaction),
-        summary,
+        summary_until(10),
         prompt("queued", 6),
-        again,
+        saying_the_same("again", 11),
         closed("b", 12, "again", Finish::Stop),
-        twice,
+        saying_the_same("twice", 30),
         closed("d", 31, "twice", Finish::Stop),
     ];
     // Newest first too, as a client reads pages: the replay is seen before its request.
@@ -320,25 +316,13 @@ fn f1_a_prompt_queued_during_an_overflow_summary_is_absorbed_by_the_replay() {
 /// A prompt that says the same before the summary was closed is none of the harness's.
 #[test]
 fn f1_a_prompt_that_says_the_same_during_the_summary_is_no_replay() {
-    let mut summary = closed("s", 4, "c", Finish::Stop);
-    if let Body::Answer(answer) = &mut summary.body {
-        answer.role = AnswerRole::Summary;
-        answer.completed = Some(UnixMillis(10));
-    }
-    let mut same = prompt("same", 6);
-    let mut again = prompt("again", 11);
-    for replay in [&mut same, &mut again] {
-        if let Body::Prompt(prompt) = &mut replay.body {
-            prompt.content = Some(1);
-        }
-    }
     let history = [
         prompt("p", 1),
         closed("a", 2, "p", Finish::ToolCalls),
         generated("c", 3, Generated::OverflowCompaction),
-        summary,
-        same,
-        again,
+        summary_until(10),
+        saying_the_same("same", 6),
+        saying_the_same("again", 11),
         closed("b", 12, "again", Finish::Stop),
     ];
     let expected = [("p", Status::Completed), ("same", Status::Absorbed)];

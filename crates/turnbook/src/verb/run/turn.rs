@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use harness::{Answer, Ask, AskId, Report};
 use receipts::{RequestId, Status, ThreadId, TurnId};
 use recorder::{Belief, DriveError, Following, LiveEvent, Recorder, Request, Told};
-use store::{Delivery, Dispatch, Intent, TurnReport};
+use store::{Delivery, Dispatch, Intent, StoreError, TurnReport};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -97,7 +97,7 @@ impl<'a> Turn<'a> {
                     return Err(error.into());
                 }
                 Some(Told::Unrecorded(error)) => {
-                    return Err(Failure::Internal(anyhow::Error::from(error)));
+                    return Err(StoreError::from(error).into());
                 }
                 Some(_) => {}
                 None => return Err(Failure::Gone),
